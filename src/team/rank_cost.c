@@ -65,6 +65,7 @@ static void forget_shares(qn__rank_cost *c) {
 
 static void learn(qn__rank_cost *c, uint64_t set, uint32_t chunks, double seconds) {
     const int trial = c->hopes > 0;
+    c->calls += c->calls < 2;
     if (set != c->set || trial)
         forget_shares(c);
     c->set = set;
@@ -81,11 +82,12 @@ static void learn(qn__rank_cost *c, uint64_t set, uint32_t chunks, double second
         c->known = (qn__cost){c->share.start, c->share.each};
 }
 
-/* Whether the rank has been without chunks for so long that a trial is cheap. */
+/* Whether the rank has been without chunks for so long that a trial is cheap. The only call so far
+ * included one-time costs, so another one is due at once. */
 static int is_due(const qn__rank_cost *c) {
     const double chunk =
         qn__rank_cost_stretch(c) * (c->known.start + c->known.each) + c->update.each;
-    return c->skipped >= TRY_AGAIN && c->idle >= PATIENCE * chunk;
+    return c->calls == 1 || (c->skipped >= TRY_AGAIN && c->idle >= PATIENCE * chunk);
 }
 
 void qn__rank_cost_share(qn__rank_cost *c, uint64_t set, uint32_t chunks, double seconds,

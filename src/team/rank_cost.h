@@ -11,7 +11,8 @@
  * Time in which the rank waits for others is in neither sum.
  *
  * A rank whose cost leaves it without chunks is tried again periodically, so rarely that a trial
- * takes at most 2 % of the time since its last chunks. */
+ * takes at most 2 % of the time since its last chunks. After its first call, which includes
+ * one-time costs, it is tried again at once. */
 #ifndef QN_TEAM_RANK_COST_H
 #define QN_TEAM_RANK_COST_H
 
@@ -35,7 +36,8 @@ typedef struct qn__rank_cost {
     double at;   /* time of the last reduction; 0: none yet */
     double idle; /* seconds since the last reduction with chunks */
     uint32_t skipped,
-        hopes; /* reductions without a chunk; those of them in which a trial was due */
+        hopes;      /* reductions without a chunk; those of them in which a trial was due */
+    uint32_t calls; /* measured, of any workers */
 } qn__rank_cost;
 
 /* After this rank's share of a reduction: the workers of `set` took `seconds` of wall time for

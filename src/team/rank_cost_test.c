@@ -77,12 +77,27 @@ static void test_a_trial(void **state) {
     assert_true(fabs(qn__rank_cost_reported(&c).each - 0.002) < 1e-9);
 }
 
+/* The first call includes one-time costs: the rank is tried again although it seems slow. */
+static void test_a_first_call(void **state) {
+    (void)state;
+    qn__rank_cost c = {.set = 0};
+    double now = 1;
+    int reductions = 0;
+    qn__rank_cost_share(&c, 1, 2, 30, now);
+    for (; qn__rank_cost_reported(&c).each > 0.01 && reductions < 100; ++reductions)
+        qn__rank_cost_share(&c, 1, 0, 0, now += 0.01);
+    assert_in_range(reductions, 1, 12);
+    qn__rank_cost_share(&c, 1, 2, 0.002, now += 0.01);
+    assert_true(fabs(qn__rank_cost_reported(&c).each - 0.001) < 1e-9);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_steady_rank),
         cmocka_unit_test(test_a_disturbed_call),
         cmocka_unit_test(test_stalls_outside_of_shares),
         cmocka_unit_test(test_a_trial),
+        cmocka_unit_test(test_a_first_call),
     };
     return cmocka_run_group_tests_name("rank_cost", tests, NULL, NULL);
 }
