@@ -46,7 +46,7 @@ def together(quern, run_quern, folder, whole, parts, *more, count=None):
     return want
 
 
-ALL = ["--by-class", "--histograms", "--quantiles", "0,0.1,0.5,0.77,1", "--label", "y"]
+ALL = ["--by-class", "--histograms", "--correlation", "--quantiles", "0,0.1,0.5,0.77,1", "--label", "y"]
 
 
 @pytest.mark.parametrize("count", [2, 4])

@@ -72,8 +72,8 @@ QN_API qn_status qn_statistics_make(const qn_data *data, const qn_statistics_opt
 /* The same of data in parts; all ranks of its cluster call this together, and each gets the results
  * of the whole. Devices and ranks of options->compute do not count: each rank computes sums and
  * counts of its items with its cores, and these are added. Needs memory for 16 columns of this
- * rank's items. Fails also with QN_UNSUPPORTED (`correlation`; more than 64 quantiles or 1,024
- * bins), and with QN_IO where a rank has died: its part is missing. */
+ * rank's items. Fails also with QN_UNSUPPORTED (more than 64 quantiles or 1,024 bins), and with
+ * QN_IO where a rank has died: its part is missing. */
 QN_API qn_status qn_statistics_of_parts(const qn_parts *parts, const qn_statistics_options *options,
                                         qn_statistics **out, qn_error *err);
 

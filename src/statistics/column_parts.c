@@ -172,6 +172,13 @@ static qn_status join_extremes(describing *d, qn_error *err) {
 
 static void set_numbers(const describing *d, target *t) {
     qn__column_numbers *n = numbers_of(d, t);
+    if (t->group == 0) {
+        d->job->missing[t->column] = t->sums.count < qn__parts_items(d->parts);
+        if (d->job->first) {
+            d->job->first[t->column] = t->sums.first;
+            d->job->second[t->column] = t->sums.second;
+        }
+    }
     qn__column_set_sums(&d->whole, t->group, qn__parts_items(d->parts), &t->sums, n);
     if (n->count == 0)
         return;

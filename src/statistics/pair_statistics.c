@@ -33,6 +33,7 @@ typedef struct scratch_space {
 
 typedef struct work {
     const qn_data *data;
+    uint64_t items; /* of all ranks */
     const uint8_t *missing;
     qn__moments_side *side;    /* of each column that lacks no value */
     int any;                   /* 1: some column lacks a value */
@@ -93,7 +94,7 @@ static void finish_pair(const work *w, uint32_t a, uint32_t b, qn__pair_sums *su
                         double *covariance, double *correlation) {
     const qn__moments_side *one = &w->side[a], *other = &w->side[b];
     qn__moments_side own[2];
-    uint64_t count = w->data->items;
+    uint64_t count = w->items;
     if (w->missing[a] || w->missing[b]) {
         count = sums->count;
         for (int i = 0; i < 2; i++)
@@ -108,7 +109,7 @@ static qn_status make_sides(work *w, const qn__pairs *pairs, qn_error *err) {
     w->side = qn__alloc(w->columns, sizeof *w->side, err);
     for (uint32_t k = 0; w->side && k < w->columns; k++) {
         qn__exact_sum first = pairs->first[k], second = pairs->second[k];
-        qn__moments_side_of(w->data->items, &first, &second, &w->side[k]);
+        qn__moments_side_of(w->items, &first, &second, &w->side[k]);
     }
     return w->side ? QN_OK : QN_MEMORY;
 }
@@ -123,10 +124,9 @@ static void add_block(const work *w, scratch_space *r, uint32_t down, uint32_t a
         }
 }
 
-static void describe_square(const work *w, scratch_space *r, uint32_t down, uint32_t across,
-                            int64_t *words) {
+/* The sums of a square, of the items that are here. */
+static void add_square(const work *w, scratch_space *r, uint32_t down, uint32_t across) {
     const uint64_t items = w->data->items;
-    double result[2][SIDE][SIDE] = {0};
     memset(r->sums, 0, sizeof r->sums);
     for (uint64_t from = 0; from < items; from += BLOCK) {
         const size_t count = items - from < BLOCK ? (size_t)(items - from) : BLOCK;
@@ -135,6 +135,12 @@ static void describe_square(const work *w, scratch_space *r, uint32_t down, uint
             load(w, r, 1, across, from, count);
         add_block(w, r, down, across);
     }
+}
+
+static void describe_square(const work *w, scratch_space *r, uint32_t down, uint32_t across,
+                            int64_t *words) {
+    double result[2][SIDE][SIDE] = {0};
+    add_square(w, r, down, across);
     for (uint32_t i = 0; i < SIDE; i++)
         for (uint32_t k = 0; k < SIDE; k++)
             if (is_wanted(w, down * SIDE + i, across * SIDE + k))
@@ -329,11 +335,103 @@ static qn_status run_rounds(work *w, qn__team *team, double *covariance, double 
     return status;
 }
 
+/* ------------------------------------------------------------------ data in parts */
+
+/* Squares that are computed at a time, one a thread, and the words of a pair's sums. */
+enum { AT_ONCE = 16, PAIR_WORDS = 5 * QN__EXACT_LIMBS + 1 };
+
+typedef struct adding {
+    const work *work;
+    scratch_space *space; /* of each square */
+    uint32_t count;
+    atomic_uint next;
+} adding;
+
+static void add_squares(void *context, int thread) {
+    adding *a = context;
+    (void)thread;
+    for (uint32_t i; (i = atomic_fetch_add(&a->next, 1)) < a->count;) {
+        uint32_t down, across;
+        find_square(a->work, a->work->from + i, &down, &across);
+        add_square(a->work, &a->space[i], down, across);
+    }
+}
+
+/* The sums of a pair as words, or back. `ranks`: how many were added. */
+static void carry_pair(qn__pair_sums *sums, int64_t *words, uint32_t ranks) {
+    qn__exact_sum *const each[] = {&sums->products, &sums->first[0], &sums->first[1],
+                                   &sums->second[0], &sums->second[1]};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++, words += QN__EXACT_LIMBS) {
+        qn__exact_sum none = {.pending = 0};
+        if (ranks == 0)
+            qn__exact_merge(&none, each[i]); /* propagates carries */
+        memcpy(ranks ? each[i]->limb : words, ranks ? words : each[i]->limb, sizeof none.limb);
+        each[i]->pending = ranks;
+    }
+    if (ranks)
+        sums->count = (uint64_t)*words;
+    else
+        *words = (int64_t)sums->count;
+}
+
+static void carry_square(scratch_space *r, int64_t *words, uint32_t ranks) {
+    for (uint32_t i = 0; i < QN__PAIRS; i++)
+        carry_pair(&r->sums[i / SIDE][i % SIDE], words + (size_t)i * PAIR_WORDS, ranks);
+}
+
+/* Adds the sums of all ranks, and computes the pairs. */
+static qn_status join_square(const work *w, const qn_parts *parts, uint32_t number,
+                             scratch_space *r, int64_t *words, double *covariance,
+                             double *correlation, qn_error *err) {
+    uint32_t down, across;
+    carry_square(r, words, 0);
+    const qn_status status = qn__parts_add(parts, words, (uint64_t)QN__PAIRS * PAIR_WORDS, err);
+    if (status != QN_OK)
+        return status;
+    carry_square(r, words, parts->ranks);
+    find_square(w, number, &down, &across);
+    finish_square(w, r, down, across, words);
+    place_square(w, number, words, covariance, correlation);
+    return QN_OK;
+}
+
+/* `status`: how it went so far on this rank. */
+static qn_status run_parts(work *w, const qn_parts *parts, qn_status status, double *covariance,
+                           double *correlation, qn_error *err) {
+    const uint32_t all = w->squares * (w->squares + 1) / 2;
+    adding a = {.work = w, .space = qn__alloc(AT_ONCE, sizeof *a.space, err)};
+    int64_t *words = qn__alloc(QN__PAIRS, PAIR_WORDS * sizeof *words, err);
+    qn__pool *pool = NULL;
+    if (status == QN_OK && (!a.space || !words))
+        status = QN_MEMORY;
+    status = qn__parts_agree(parts, status, err);
+    if (status == QN_OK && qn__pool_create(w->threads, 0, &pool, NULL) != QN_OK)
+        pool = NULL; /* the thread of the caller is enough */
+    for (; status == QN_OK && w->from < all; w->from += AT_ONCE) {
+        a.count = all - w->from < AT_ONCE ? all - w->from : AT_ONCE;
+        atomic_store(&a.next, 0);
+        if (pool)
+            qn__pool_run(pool, add_squares, &a);
+        else
+            add_squares(&a, 0);
+        for (uint32_t i = 0; i < a.count && status == QN_OK; i++)
+            status = join_square(w, parts, w->from + i, &a.space[i], words, covariance, correlation,
+                                 err);
+    }
+    for (uint32_t i = 0; a.space && i < AT_ONCE; i++)
+        qn__pool_destroy(a.space[i].pool);
+    qn__pool_destroy(pool);
+    qn__free(a.space);
+    qn__free(words);
+    return status;
+}
+
 qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err) {
     const uint32_t columns = qn__columns_of(pairs->data);
     qn__pair_device device = {.parts = 0};
     work w = {.data = pairs->data,
+              .items = pairs->parts ? qn__parts_items(pairs->parts) : pairs->data->items,
               .missing = pairs->missing,
               .columns = columns,
               .squares = (columns + SIDE - 1) / SIDE,
@@ -345,7 +443,9 @@ qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *cov
         w.any |= pairs->missing[k];
     if (status == QN_OK && pairs->devices && pairs->data->items > 0)
         status = open_device(&w, pairs, &device, err);
-    if (status == QN_OK)
+    if (pairs->parts)
+        status = run_parts(&w, pairs->parts, status, covariance, correlation, err);
+    else if (status == QN_OK)
         status = run_rounds(&w, team, covariance, correlation, err);
     qn__pair_device_release(&device);
     qn__free(w.side);

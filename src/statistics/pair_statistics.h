@@ -2,7 +2,7 @@
 #ifndef QN_STATISTICS_PAIR_STATISTICS_H
 #define QN_STATISTICS_PAIR_STATISTICS_H
 
-#include "data/table/data.h"
+#include "data/parts/parts.h"
 #include "num/exact_sum.h"
 #include "team/team.h"
 
@@ -10,14 +10,16 @@
  * values and of their squares. */
 typedef struct qn__pairs {
     const qn_data *data;
+    const qn_parts *parts; /* of which `data` is this rank's; NULL: it is the whole */
     const uint8_t *missing;
     const qn__exact_sum *first, *second;
     int devices; /* 1: the team has devices that compute kernels */
     int threads; /* of this process */
 } qn__pairs;
 
-/* Fills two matrices of columns x columns, on every rank. Fails as qn__team_run does, or with
- * QN_UNSUPPORTED after a wrong sum by a device. */
+/* Fills two matrices of columns x columns, on every rank. `team` is NULL where there are parts:
+ * then each rank adds up its rows, and the sums are added; fails as qn__parts_add. Else fails as
+ * qn__team_run does, or with QN_UNSUPPORTED after a wrong sum by a device. */
 qn_status qn__pairs_describe(const qn__pairs *pairs, qn__team *team, double *covariance,
                              double *correlation, qn_error *err);
 

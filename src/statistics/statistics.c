@@ -231,6 +231,7 @@ static qn_status describe_columns(job *j, qn__team *team, qn_error *err) {
 
 static qn_status describe_pairs(const job *j, qn__team *team, qn_error *err) {
     const qn__pairs pairs = {.data = j->data,
+                             .parts = j->parts,
                              .missing = j->missing,
                              .first = j->first,
                              .second = j->second,
@@ -357,10 +358,6 @@ static qn_status make_out(job *j, qn_error *err) {
 /* Each rank computes those of its rows. */
 static qn_status run_parts(job *j, qn_status status, qn_error *err) {
     char wanted[256] = "";
-    if (status == QN_OK && j->options.correlation) {
-        qn__fail(err, QN_UNSUPPORTED, "`statistics.correlation` is not computed of data in parts");
-        status = qn__remedy(err, QN_UNSUPPORTED, "leave it out, or give all ranks the whole data");
-    }
     if (status == QN_OK)
         status = prepare(j, err);
     if (status == QN_OK)
@@ -374,6 +371,8 @@ static qn_status run_parts(job *j, qn_status status, qn_error *err) {
         j->host.threads = qn__cores();
     if (status == QN_OK)
         status = describe_columns(j, NULL, err);
+    if (status == QN_OK && j->options.correlation)
+        status = describe_pairs(j, NULL, err);
     if (status == QN_OK)
         find_dates(j);
     return status;
