@@ -31,6 +31,9 @@ for binary in (False, True):
     assert result.as_numpy("outputs").astype("f4").tolist() == np.array(WANT, "f4").tolist()
     names = [one.decode() if isinstance(one, bytes) else one for one in result.as_numpy("prediction").tolist()]
     assert names == NAMES, names
+    for coding, other in (("gzip", "deflate"), ("deflate", "gzip")):
+        packed = client.infer("m", inputs, outputs=outputs, request_compression_algorithm=coding, response_compression_algorithm=other)
+        assert packed.as_numpy("outputs").tobytes() == result.as_numpy("outputs").tobytes()
 client.unload_model("m")
 assert not client.is_model_ready("m")
 client.load_model("m")
