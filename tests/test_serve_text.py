@@ -233,6 +233,8 @@ def test_late_answers(quern, models):
         told = server.get("/metrics")[2].decode()
         assert "\nquern_requests_late_total 2\n" in told and "quern_text_left_total{model=\"plays\",version=\"1\"} 2\n" in told
         assert post(server, "/v1/completions", prompt="a", max_tokens=2)[0] == 200
+        assert post(server, "/v1/completions", **body)[0] == 503
+        assert server.end()[0] == 0  # while the model may not have noticed it
 
 
 def rows_of(text):

@@ -34,14 +34,18 @@ void qn__models_maker(qn__models *models, const qn__part_maker *maker) {
  */
 
 static void free_served(qn__served *s) {
+    qn__models *models = s->models;
     for (int p = 0; p < QN__SERVED_PARTS; p++)
         if (s->part[p])
-            s->models->maker[p]->free(s->part[p]);
+            models->maker[p]->free(s->part[p]);
     qn_model_free(s->owned);
     qn__free(s->name);
     qn__free(s->version);
     qn__free(s->path);
     qn__free(s);
+    pthread_mutex_lock(&models->lock);
+    models->living--;
+    pthread_mutex_unlock(&models->lock);
 }
 
 /* A part may be in the middle of the call that gives up the last reference, so another thread frees
@@ -259,6 +263,9 @@ static qn_status serve(qn__models *models, qn__model_origin *source, const qn_mo
         qn_model_free(owned);
         return QN_MEMORY;
     }
+    pthread_mutex_lock(&models->lock);
+    models->living++;
+    pthread_mutex_unlock(&models->lock);
     s->models = models;
     s->model = model;
     s->owned = owned;
@@ -297,6 +304,19 @@ qn_status qn__models_add(qn__models *models, const char *name, const char *versi
     return serve(models, source, model, NULL, err);
 }
 
+/* Requests that were answered by the server may still be on their way through a model. */
+static void bury_all(qn__models *models) {
+    pthread_mutex_lock(&models->lock);
+    while (models->living > 0) {
+        while (!models->dead)
+            pthread_cond_wait(&models->wake, &models->lock);
+        pthread_mutex_unlock(&models->lock);
+        qn__models_bury(models);
+        pthread_mutex_lock(&models->lock);
+    }
+    pthread_mutex_unlock(&models->lock);
+}
+
 static void free_list(qn__models *models) {
     for (size_t i = 0; i < models->count; i++) {
         qn__origin_drop(models, models->source[i], NULL);
@@ -308,7 +328,7 @@ static void free_list(qn__models *models) {
     }
     for (size_t i = 0; i < models->tellings; i++)
         qn__free(models->told[i].path);
-    qn__models_bury(models);
+    bury_all(models);
     free(models->told);
     free(models->source);
     free(models->folder);

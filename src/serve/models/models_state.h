@@ -44,6 +44,7 @@ struct qn__models {
     qn__model_origin **source;
     size_t count, capacity;
     qn__served *dead; /* without requests, to be freed */
+    uint32_t living;  /* that are not freed, these too */
     qn__model_order *orders;
     int look, ends, kept; /* kept: there is a keeper */
     qn__model_folder *folder;
