@@ -2,6 +2,7 @@
 #include "userkernel/run/user_devices.h"
 #include "userkernel/run/user_iterate.h"
 
+#include "base/files/remote.h"
 #include "base/argument.h"
 #include "base/encoding.h"
 #include "base/files/file.h"
@@ -35,6 +36,7 @@ void qn_kernel_free(qn_kernel *k) {
     QN__OWN_FLOATS;
     if (!k)
         return;
+    qn__remote_hurry_end(&k->hurries);
     for (uint32_t i = 0; i < QN__USER_PARTS; i++) {
         if (!k->part[i].lent)
             qn__user_array_release(&k->part[i].array);

@@ -94,6 +94,7 @@ struct qn_kernel {
     int is_recipe;       /* it came from a recipe */
     int has_run;
     atomic_int stop;               /* qn_kernel_stop was called during this run */
+    atomic_int hurries;            /* qn__remote_hurry */
     _Atomic(qn_cluster *) cluster; /* of this run; NULL: none */
     qn__user_checkpoint checkpoint;
     qn_compute compute; /* devices and ranks of this run */

@@ -9,6 +9,7 @@
  *
  * Outputs and series in memory, and compiled code, stay with the kernel: results are read from
  * them, and the next run replaces or uses them. qn_kernel_free releases them. */
+#include "base/files/remote.h"
 #include "base/argument.h"
 #include "base/memory.h"
 #include "base/sized.h"
@@ -340,6 +341,7 @@ static qn_status end_work(run *r, qn_status status, qn_error *err) {
 static void begin_run(qn_kernel *k) {
     k->has_run = 0;
     atomic_store(&k->stop, 0);
+    qn__remote_hurry_end(&k->hurries);
     k->checkpoint.lock.file = -1;
     k->report = (qn_kernel_report){.size = sizeof k->report, .dimensions = k->source.dimensions};
 }
@@ -348,6 +350,7 @@ static void end_run(run *r) {
     qn__user_checkpoint_end(r->kernel);
     qn__user_files_close(&r->files);
     atomic_store(&r->kernel->cluster, NULL);
+    qn__remote_hurry_end(&r->kernel->hurries);
 }
 
 /* `err` is not NULL. Among ranks each one gets to qn__user_agree, also with an error. */
@@ -379,6 +382,7 @@ void qn_kernel_stop(qn_kernel *k) {
     if (!k)
         return;
     atomic_store(&k->stop, 1);
+    qn__remote_hurry(&k->hurries);
     qn_cluster_stop(atomic_load(&k->cluster));
 }
 
