@@ -172,6 +172,10 @@ static int share(request *r, qn_data **out) {
                       : qn_data_share_files(ranks_cluster(), from_first, r->path, r->paths,
                                             &r->options, out, &err);
     progress_clear(&bar);
+    if (status == QN_MISMATCH) /* ranks of a machine name other files */
+        snprintf(err.remedy, sizeof err.remedy, "%s",
+                 "name the same files on all ranks of a machine: one of them reads for all; files "
+                 "that are parts of one table go to --data-parts, where the command has it");
     if (status != QN_OK)
         return ranks_failed(&err);
     if (qn_data_note(*out) && ranks_is_writer())

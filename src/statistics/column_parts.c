@@ -14,7 +14,7 @@
 
 /* Columns at a time, and groups of columns whose values are looked for at a time. */
 enum { TILE = 16, TARGETS = 256 };
-enum { KEYS = QN__SEARCH_KEYS, SUM_WORDS = 3 * QN__EXACT_LIMBS + 1 };
+enum { KEYS = QN__SEARCH_KEYS, HALVES = 1 << 16, SUM_WORDS = 3 * QN__EXACT_LIMBS + 1 };
 
 /* A group of the items of a column. */
 typedef struct target {
@@ -36,6 +36,7 @@ typedef struct describing {
     qn__column_search *search;  /* of TARGETS */
     int64_t *words;
     float *extremes;
+    uint16_t *index; /* of each thread, HALVES + 1 */
     qn__pool *pool;
     uint32_t from, targets; /* the targets at hand */
     atomic_uint next;
@@ -220,8 +221,18 @@ static int begin_searches(const describing *d) {
     return unsettled;
 }
 
+/* How many keys have upper halves below each: between two neighbours are those of one half. */
+static void index_keys(const uint32_t *key, uint32_t keys, uint16_t *index) {
+    uint32_t at = 0;
+    for (uint32_t half = 0; half <= HALVES; half++) {
+        while (at < keys && key[at] >> 16 < half)
+            at++;
+        index[half] = (uint16_t)at;
+    }
+}
+
 /* Counts the values of this rank between the keys of a target. */
-static void count_target(const describing *d, uint32_t i) {
+static void count_target(const describing *d, uint32_t i, uint16_t *index) {
     const target *t = &d->target[d->from + i];
     int64_t *counted = d->words + (size_t)i * (KEYS + 1);
     uint32_t key[KEYS];
@@ -229,10 +240,11 @@ static void count_target(const describing *d, uint32_t i) {
     if (!d->search[i].unsettled)
         return;
     const uint32_t keys = qn__column_search_keys(&d->search[i], key);
+    index_keys(key, keys, index);
     for (uint64_t v = 0; v < t->count; v++) {
         const uint32_t own = qn__order_key(t->value[v]);
-        uint32_t first = 0, end = keys; /* key[i] <= own for i < first */
-        while (first < end) {
+        uint32_t first = index[own >> 16], end = index[(own >> 16) + 1];
+        while (first < end) { /* key[i] <= own for i < first */
             const uint32_t middle = first + (end - first) / 2;
             if (key[middle] <= own)
                 first = middle + 1;
@@ -245,9 +257,8 @@ static void count_target(const describing *d, uint32_t i) {
 
 static void count_targets(void *context, int thread) {
     describing *d = context;
-    (void)thread;
     for (uint32_t i; (i = atomic_fetch_add(&d->next, 1)) < d->targets;)
-        count_target(d, i);
+        count_target(d, i, d->index + (size_t)thread * (HALVES + 1));
 }
 
 static qn_status search(describing *d, qn_error *err) {
@@ -338,7 +349,9 @@ static qn_status make_space(describing *d, qn_error *err) {
     d->search = qn__alloc(TARGETS, sizeof *d->search, err);
     d->words = qn__alloc(TARGETS, (KEYS + 1) * sizeof *d->words, err);
     d->extremes = qn__alloc(extremes, sizeof *d->extremes, err);
-    if (!d->starts || !d->values || !d->target || !d->search || !d->words || !d->extremes)
+    d->index = qn__alloc((uint64_t)d->job->threads, (HALVES + 1) * sizeof *d->index, err);
+    if (!d->index || !d->starts || !d->values || !d->target || !d->search || !d->words ||
+        !d->extremes)
         return QN_MEMORY;
     d->whole = d->own;
     d->whole.starts = d->own.groups > 1 ? d->starts : NULL;
@@ -355,6 +368,7 @@ static void release(describing *d) {
     qn__free(d->search);
     qn__free(d->words);
     qn__free(d->extremes);
+    qn__free(d->index);
 }
 
 static qn_status check(const qn__column_job *job, qn_error *err) {
