@@ -154,7 +154,8 @@ enum { EXACT_TEXT = 32 };
 /* Text for the file, written in pieces. */
 typedef struct lines {
     qn__writer *writer;
-    int pointed; /* the next number is written with a point, so that the type stays */
+    int pointed;    /* the next number is written with a point, so that the type stays */
+    uint8_t *whole; /* of each feature: 1: its numbers are whole */
     size_t size;
     char text[65536];
 } lines;
@@ -170,11 +171,12 @@ static qn_status reserve(lines *out, qn_error *err) {
     return out->size + 48 > sizeof out->text ? flush(out, err) : QN_OK;
 }
 
-/* A text of any length as a cell, in quotes where it would not be read as it is. */
+/* A text of any length as a cell, in quotes where it would not be read as it is. A file that begins
+ * with a byte order mark is read without it. */
 static qn_status add_text(lines *out, const char *text, qn_error *err) {
     const size_t size = strlen(text);
     const int plain = size > 0 && text[strcspn(text, ",;\t\"\r\n#")] == '\0' && text[0] != ' ' &&
-                      text[size - 1] != ' ';
+                      text[size - 1] != ' ' && strncmp(text, "\xef\xbb\xbf", 3) != 0;
     qn_status status = reserve(out, err);
     if (!plain)
         out->text[out->size++] = '"';
@@ -297,7 +299,7 @@ static qn_status add_float(const qn_data *data, uint64_t item, uint32_t k, float
     else if (out->pointed)
         sprintf(to, "%d.0", (int)value);
     else
-        qn__float_plain(value, to);
+        qn__written_float(value, out->whole[k], to);
     out->pointed = 0;
     out->size += strlen(to);
     return QN_OK;
@@ -353,10 +355,14 @@ static qn_status write_csv(const qn_data *data, const char *path, const char *la
     lines *out = qn__alloc(1, sizeof *out, err);
     if (!out)
         return QN_MEMORY;
-    qn_status status = qn__writer_create(path, &out->writer, err);
+    out->whole = qn__alloc(data->features, 1, err);
+    qn_status status = out->whole ? qn__writer_create(path, &out->writer, err) : QN_MEMORY;
+    for (uint32_t k = 0; k < data->features && status == QN_OK; k++)
+        out->whole[k] = (uint8_t)qn__written_whole(data, k, QN__WRITTEN_MOST, 0);
     if (status == QN_OK)
         status = add_table(data, out, err);
     status = qn__writer_finish(out->writer, batch, status, err);
+    qn__free(out->whole);
     qn__free(out);
     return status;
 }

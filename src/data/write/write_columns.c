@@ -3,7 +3,6 @@
 #include "data/table/wide.h"
 #include "data/write/formats.h"
 #include "data/table/kept.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,18 +13,6 @@ const uint32_t qn__written_width[QN__WRITTEN_TYPES] = {1, 4, 8, 4, 8, 4, 4, 8};
 
 /* ------------------------------------------------------------------ types */
 
-/* Whether integers hold all values of a feature of floats: whole ones that are not -0. */
-static int is_whole(const qn_data *data, uint32_t k) {
-    for (uint64_t i = 0; i < data->items; i++) {
-        const float value = ((const float *)qn__data_item(data, i))[k];
-        if (value != value)
-            continue;
-        if (value != floorf(value) || fabsf(value) > 0x1p30f || (value == 0 && signbit(value)))
-            return 0;
-    }
-    return 1;
-}
-
 /* `bytes`: a reader would take whole numbers for a table of bytes, and it is one of floats. */
 static void set_feature(qn__written_column *c, int bytes) {
     const qn_data *data = c->data;
@@ -35,15 +22,16 @@ static void set_feature(qn__written_column *c, int bytes) {
     c->texts = qn_data_categories(data, k);
     c->zone = feature && feature->zone;
     c->kept = qn__kept_column(data, k);
-    c->type = data->type == QN_U8           ? QN__WRITTEN_U8
-              : c->texts > 0                ? QN__WRITTEN_TEXT
-              : exact == QN__EXACT_WHOLE    ? QN__WRITTEN_I64
-              : exact == QN__EXACT_REAL     ? QN__WRITTEN_F64
-              : exact == QN__EXACT_MOMENT   ? QN__WRITTEN_MOMENT
-              : feature && feature->dates   ? QN__WRITTEN_DAY
-              : c->kept                     ? QN__WRITTEN_F64
-              : !bytes && is_whole(data, k) ? QN__WRITTEN_I32
-                                            : QN__WRITTEN_F32;
+    c->type = data->type == QN_U8                                ? QN__WRITTEN_U8
+              : c->texts > 0                                     ? QN__WRITTEN_TEXT
+              : exact == QN__EXACT_WHOLE                         ? QN__WRITTEN_I64
+              : exact == QN__EXACT_REAL                          ? QN__WRITTEN_F64
+              : exact == QN__EXACT_MOMENT                        ? QN__WRITTEN_MOMENT
+              : feature && feature->dates                        ? QN__WRITTEN_DAY
+              : c->kept                                          ? QN__WRITTEN_F64
+              : !bytes && qn__written_whole(data, k, 0x1p30f, 1) ? QN__WRITTEN_I32
+                                                                 : QN__WRITTEN_F32;
+    c->whole = c->type == QN__WRITTEN_F32 && qn__written_whole(data, k, QN__WRITTEN_MOST, 0);
 }
 
 static void set_label(qn__written_column *c) {

@@ -38,6 +38,7 @@ typedef struct qn__written_column {
     uint32_t texts; /* of TEXT: how many */
     uint32_t kept;  /* of F64: 1 + its column of doubles, where it is not wide (kept.h) */
     int zone;       /* of MOMENT: 1: they are in UTC */
+    int whole;      /* of F32: 1: its numbers are whole */
 } qn__written_column;
 
 typedef struct qn__written_columns {
@@ -55,6 +56,16 @@ typedef qn_status qn__columns_writer(const qn__written_columns *columns, const c
  * QN_MEMORY. */
 qn_status qn__written_columns_give(const qn_data *data, qn__columns_writer *write, const char *path,
                                    qn__writer_batch *batch, qn_error *err);
+
+/* Whether a feature has whole numbers alone, as 32-bit floats, up to `most` in magnitude, and,
+ * where `signless`, none that is -0. */
+int qn__written_whole(const qn_data *data, uint32_t k, float most, int signless);
+
+/* A 32-bit float as text. `whole`: of a feature of whole numbers up to QN__WRITTEN_MOST. A text
+ * needs all digits of these: a reader would take 2147483600 for an integer that float32 cannot
+ * hold. */
+#define QN__WRITTEN_MOST 0x1.fffffep62f /* below 2^63 */
+void qn__written_float(float value, int whole, char text[40]);
 
 /* Text `number` of a column of TEXT. */
 const char *qn__written_text(const qn__written_column *column, uint32_t number);

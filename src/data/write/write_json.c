@@ -18,9 +18,9 @@ static void add_real(qn__text *line, double value) {
 }
 
 /* -0 without a point would be a whole number, which has no sign. */
-static void add_float(qn__text *line, float value, int pointed) {
+static void add_float(qn__text *line, float value, int whole, int pointed) {
     char text[40];
-    qn__float_plain(value, text);
+    qn__written_float(value, whole, text);
     qn__text_add(line, "%s%s", text, pointed || (value == 0 && signbit(value)) ? ".0" : "");
 }
 
@@ -60,7 +60,7 @@ static void add_value(qn__text *line, const qn__written_column *c, const part *p
         qn__text_add(line, "%" PRId64, p->value.i64[i]);
         return;
     case QN__WRITTEN_F32:
-        add_float(line, p->value.f32[i], pointed);
+        add_float(line, p->value.f32[i], c->whole, pointed);
         return;
     case QN__WRITTEN_F64:
         add_real(line, p->value.f64[i]);
