@@ -35,7 +35,7 @@ void paths_add_sources(paths *p, const source_flags *from, const ranks_flags *ra
     source_files valid = source_valid(from);
     if (valid.path && read_float(valid.path, &fraction))
         valid.path = NULL;
-    paths_add_files(p, "--data", "--labels", source_data(from));
+    paths_add_files(p, from->parts ? "--data-parts" : "--data", "--labels", source_data(from));
     add(p, QN_FILES_READ, "--masks", from->masks);
     paths_add_files(p, "--test", "--test-labels", source_test(from));
     paths_add_files(p, "--valid", "--valid-labels", valid);

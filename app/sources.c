@@ -32,6 +32,17 @@ const option source_parts_options[] = {
                "read all that they name")},
     {.name = NULL}};
 
+const option source_part_cache_options[] = {
+    {.name = "part-cache",
+     .kind = OPTION_COUNT,
+     AT(part_cache),
+     .value = "MIB",
+     .low = 1,
+     .high = 1u << 30,
+     .help = "with --data-parts: memory of a rank for values of other ranks",
+     .fallback = "a quarter of what is available"},
+    {.name = NULL}};
+
 const option source_weight_options[] = {
     {ROW_TEXT("weight", weight, "COLUMN",
               "tables: column of the weights of the training items, named as for --label; NPZ: the "
@@ -256,18 +267,34 @@ static request request_of(source_files files, const source_flags *flags, uint64_
     return r;
 }
 
-int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
-                qn_data **out) {
-    request r = request_of(files, flags, threads, label);
-    return share(&r, out);
-}
-
 int source_open_parts(const source_flags *flags, uint64_t threads, qn_parts **out) {
     const request r = request_of(source_parts(flags), flags, threads, NULL);
     qn_error err;
     *out = NULL;
     const qn_status status = qn_parts_open(ranks_cluster(), r.path, r.paths, &r.options, out, &err);
     return status == QN_OK ? -1 : ranks_failed(&err);
+}
+
+/* The whole table on each rank. */
+static int open_table_of_parts(const source_flags *flags, uint64_t threads, qn_data **out) {
+    qn_parts *parts;
+    qn_error err;
+    const int code = source_open_parts(flags, threads, &parts);
+    if (code >= 0)
+        return code;
+    if (qn_parts_table(parts, flags->part_cache << 20, out, &err) != QN_OK)
+        return ranks_failed(&err);
+    if (ranks_is_writer())
+        message_note("note: %s: %s", flags->parts, qn_data_note(*out));
+    return -1;
+}
+
+int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
+                qn_data **out) {
+    if (flags->parts && files.path == flags->parts)
+        return open_table_of_parts(flags, threads, out);
+    request r = request_of(files, flags, threads, label);
+    return share(&r, out);
 }
 
 /* Makes a list longer by `more` bytes; without memory it stays as it is, and the result is 0. */
@@ -500,6 +527,20 @@ static int check_password(const char *name, const char *path) {
                          "environment variable PGPASSWORD",
                          "the address of --%s holds a password, which other users could read",
                          name);
+}
+
+int sources_take_parts(source_flags *flags) {
+    if (!flags->parts)
+        return flags->part_cache == 0 ? -1
+                                      : message_usage("name the parts, or leave it out",
+                                                      "--part-cache needs --data-parts");
+    if (flags->data)
+        return message_usage("leave one of them out", "--data contradicts --data-parts");
+    if (ranks_data_from_first())
+        return message_usage("leave one of them out", "--data-from-rank0 contradicts --data-parts");
+    flags->data = flags->parts;
+    flags->data_more = flags->parts_more;
+    return -1;
 }
 
 int sources_check(const source_flags *flags) {

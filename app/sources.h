@@ -32,6 +32,7 @@ typedef struct source_flags {
     int no_cache;               /* the same */
     uint32_t expected_features; /* no option: the same of qn_data_options */
     int keep_doubles;           /* no option: the same */
+    uint64_t part_cache;        /* MiB of qn_parts_table; 0: its default */
     const char *query, *test_query, *valid_query; /* databases: the rows to read */
     const char *categories;         /* no option: qn_data_options.expected_categories */
     const char *texts;              /* no option: qn_data_options.expected_text */
@@ -49,6 +50,7 @@ typedef struct source_flags {
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label, --query */
 extern const option source_parts_options[];      /* --data-parts */
+extern const option source_part_cache_options[]; /* --part-cache */
 extern const option source_weight_options[];     /* --weight */
 extern const option source_task_options[];       /* --task */
 extern const option source_column_options[];     /* --header, --features, --drop,
@@ -79,6 +81,10 @@ typedef struct sources {
 
 /* 1 when the path is "-", the standard input. */
 int source_is_stream(const char *path);
+
+/* Makes --data-parts the data, which source_open then opens as one table. Returns -1, or an exit
+ * code after a message. */
+int sources_take_parts(source_flags *flags);
 
 /* Checks that are possible before a file is opened: options that need one another. Returns -1, or
  * an exit code after a message. */

@@ -355,6 +355,9 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
     int code = options_read(self, argc - 2, argv + 2, f, given);
     if (code < 0) {
         message_setup(self->name, f->quiet, f->json);
+        code = sources_take_parts(&f->from);
+    }
+    if (code < 0) {
         code = check_flags(f, given);
     }
     if (code < 0)

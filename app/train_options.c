@@ -29,6 +29,8 @@ const option train_options[] = {
               "standard input; several files are one table: repeat the option, or name a folder, a "
               "pattern (\"part-*.csv\") or a list (@FILE)"),
      .fallback = "20,000 built-in digits, with 4,000 more as test set"},
+    {.more = source_parts_options, AT(from)},
+    {.more = source_part_cache_options, AT(from)},
     {.more = source_label_options, AT(from)},
     {.more = source_weight_options, AT(from)},
     {.more = source_task_options, AT(from)},

@@ -50,6 +50,21 @@ QN_API const char *qn_parts_digest(const qn_parts *parts);
  * for NULL and where labels are not classes. */
 QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
 
+/* Makes one table of all parts; all ranks call this together. On each rank *out can be used as any
+ * table: values of other ranks are fetched when they are touched, and at most `kept` bytes of
+ * values are kept (0: a quarter of the memory that is available, divided among the ranks of a
+ * machine). Its digest is qn_parts_digest. A system call cannot read the values, and a child of the
+ * process has none.
+ *
+ * Takes over `parts`, also if it fails. On success each rank owns *out, for qn_data_close, which
+ * must come before qn_cluster_leave; until then it gives rows to others. Where a rank ends, another
+ * one reads its part again if it finds the same files. Otherwise what needs the part fails on all
+ * ranks with QN_IO, and names the files. The texts of the options of qn_parts_open must stay valid
+ * until then. Fails alike on all ranks: with QN_UNSUPPORTED for images of files, and where the
+ * system does not report accesses to memory (userfaultfd of Linux 5.11), with QN_MEMORY, QN_IO or
+ * QN_CLUSTER. */
+QN_API qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -209,14 +209,57 @@ void qn_cluster_options_init(qn_cluster_options *options) {
         *options = (qn_cluster_options){.size = sizeof *options};
 }
 
+/* Nobody waits for an answer that does not come. */
+static void refuse_request(qn_cluster *c, uint32_t to, const qn__head *head) {
+    const qn__head answer = {.type = QN__MESSAGE_ANSWER, .extra = 1, .number = {head->number[0]}};
+    if (head->type == QN__MESSAGE_ASK)
+        qn__cluster_send(c, to, &answer, NULL);
+}
+
 static void on_message(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body) {
     qn_cluster *c = user;
-    qn__reducer_message(&c->reducer, from, head, body);
+    if (head->type < QN__LISTENED_FIRST) {
+        qn__reducer_message(&c->reducer, from, head, body);
+        return;
+    }
+    pthread_mutex_lock(&c->listening);
+    if (c->listener.message) {
+        c->listener.message(c->listener.user, from, head, body);
+    } else {
+        refuse_request(c, from, head);
+        qn__buffer_drop(body);
+    }
+    pthread_mutex_unlock(&c->listening);
+}
+
+/* Tells the listener which ranks are gone: also those that were evicted, of which the transport
+ * says nothing. Called with `listening` locked. */
+static void tell_gone(qn_cluster *c) {
+    pthread_mutex_lock(&c->reducer.lock);
+    qn__ranks there = c->reducer.group.members;
+    for (uint32_t rank = 0; rank < c->rendezvous.ranks; ++rank)
+        if (c->reducer.group.gone[rank])
+            qn__ranks_drop(&there, rank);
+    pthread_mutex_unlock(&c->reducer.lock);
+    for (uint32_t rank = 0; rank < c->rendezvous.ranks; ++rank)
+        if (rank != c->rendezvous.rank && !qn__ranks_has(&there, rank) &&
+            !qn__ranks_has(&c->told, rank)) {
+            qn__ranks_add(&c->told, rank);
+            c->listener.gone(c->listener.user, rank);
+        }
+}
+
+static void tell_listener(qn_cluster *c) {
+    pthread_mutex_lock(&c->listening);
+    if (c->listener.message)
+        tell_gone(c);
+    pthread_mutex_unlock(&c->listening);
 }
 
 static void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     qn_cluster *c = user;
     qn__reducer_gone(&c->reducer, rank, how);
+    tell_listener(c);
 }
 
 static void on_evicted(void *user, uint32_t by, const char *why) {
@@ -232,6 +275,7 @@ static void on_restored(void *user, uint32_t rank, double seconds, int damaged) 
 static void on_tick(void *user, double now) {
     qn_cluster *c = user;
     qn__reducer_tick(&c->reducer, now);
+    tell_listener(c);
 }
 
 static qn_status open_names(qn_cluster *c, qn_error *err) {
@@ -360,9 +404,11 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
     c->user = options->user;
     c->on_note = options->on_note;
     c->common[0].file = c->common[1].file = -1;
+    pthread_mutex_init(&c->listening, NULL);
     qn_status status = qn__rendezvous_begin(options, &c->rendezvous, err);
     qn__float_state_set(); /* loaded libraries may have changed it */
     if (status != QN_OK || c->rendezvous.ranks == 0) {
+        pthread_mutex_destroy(&c->listening);
         qn__free(c);
         return status;
     }
@@ -408,6 +454,7 @@ void qn_cluster_leave(qn_cluster *c) {
     qn__free(c->local);
     qn__free(c->name);
     qn__free(c->name_text);
+    pthread_mutex_destroy(&c->listening);
     qn__free(c);
 }
 
@@ -494,6 +541,25 @@ int qn_cluster_over(qn_cluster *c, int *code) {
 void qn_cluster_stop(qn_cluster *c) {
     if (c && qn__cluster_is_ours(c))
         atomic_store(&c->reducer.requests.requested[QN__REQUEST_STOP], 1);
+}
+
+/* ----------------------------------------------------------------------------- other messages */
+
+void qn__cluster_listen(qn_cluster *c, const qn__cluster_listener *listener) {
+    pthread_mutex_lock(&c->listening);
+    c->listener = listener ? *listener : (qn__cluster_listener){.message = NULL};
+    c->told = (qn__ranks){{0}};
+    if (listener)
+        tell_gone(c);
+    pthread_mutex_unlock(&c->listening);
+}
+
+void qn__cluster_send(qn_cluster *c, uint32_t to, const qn__head *head, qn__message_buffer *body) {
+    c->reducer.transport->calls->send(c->reducer.transport, to, head, body);
+}
+
+qn__message_buffer *qn__cluster_buffer(qn_cluster *c, uint64_t bytes) {
+    return c->reducer.transport->calls->buffer(c->reducer.transport, bytes);
 }
 
 /* ---------------------------------------------------------------------------------- for reports */

@@ -30,6 +30,7 @@
 #include "cluster/reduction/reduction.h"
 #include "cluster/reduction/shares.h"
 #include "cluster/transport/ranks.h"
+#include "cluster/transport/transport.h"
 #include <quern/cluster.h>
 
 /* Reserves memory for parts and totals, so that no reduction allocates. Collective. */
@@ -106,6 +107,31 @@ qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *
 
 /* Broadcast from the lowest live rank; the memory of the others is overwritten. */
 qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn_error *err);
+
+/* ---------------------------------------------------------------------------- other messages */
+
+/* Messages beside reductions, such as items of tables that are spread over ranks (items.h). They
+ * use the connections, the authentication and the liveness of the transport. */
+enum { QN__MESSAGE_ASK = 64, QN__MESSAGE_ANSWER, QN__LISTENED_FIRST = QN__MESSAGE_ASK };
+
+/* Both are called by the transport's thread, one at a time, and must not block. */
+typedef struct qn__cluster_listener {
+    void *user;
+    /* Takes over the reference to `body`, which is NULL for an empty message. */
+    void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
+    /* No further message comes from that rank. */
+    void (*gone)(void *user, uint32_t rank);
+} qn__cluster_listener;
+
+/* Sets who gets these messages from now on; NULL: they are discarded, and an ASK gets an ANSWER
+ * without a body, with `extra` 1 and the first number of the ASK. Returns when no earlier
+ * listener is being called. `gone` is called at once for each rank that is gone already. */
+void qn__cluster_listen(qn_cluster *c, const qn__cluster_listener *listener);
+/* Sends such a message, from any thread, without waiting; takes over the reference to `body`. To a
+ * rank that is gone it is discarded. */
+void qn__cluster_send(qn_cluster *c, uint32_t to, const qn__head *head, qn__message_buffer *body);
+/* A body for it, with one reference; NULL if out of memory. */
+qn__message_buffer *qn__cluster_buffer(qn_cluster *c, uint64_t bytes);
 
 /* ---------------------------------------------------------------------------------- for reports */
 

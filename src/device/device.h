@@ -53,6 +53,8 @@ typedef struct qn__feed {
     /* Copies of the values of items that the next steps train on (device/item_buffer.h). It changes
      * between steps. NULL: no copies. */
     const qn__item_buffer *buffer;
+    int remote; /* 1: values, labels and weights may be filled when they are touched: only this
+                   process reads them, no driver */
 } qn__feed;
 
 /* A range of consecutive positions. */

@@ -1,6 +1,7 @@
 #include "job/apply.h"
 
 #include "base/memory.h"
+#include "data/table/remote_rows.h"
 #include "job/by_length.h"
 #include "job/weights.h"
 #include <string.h>
@@ -31,7 +32,8 @@ qn__feed qn__feed_of(const qn_data *data) {
                       .rows = data->index,
                       .labels = data->labels,
                       .answers = data->several ? data->several->target : NULL,
-                      .answer_rows = data->index};
+                      .answer_rows = data->index,
+                      .remote = qn__data_remote(data) != NULL};
 }
 
 static void count_classes(const qn__program *p, const qn__feed *feed, const qn__batch *batch,

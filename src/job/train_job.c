@@ -220,6 +220,13 @@ static void read_ahead(qn__train_job *job, const qn_compute *compute, uint64_t l
                                        ranks, later > fit ? later : fit);
 }
 
+/* The items of a share of a step, where they lie on other ranks. */
+static qn_status bring(void *user, const qn__batch *batch, uint32_t first, uint32_t items,
+                       qn_error *err) {
+    const qn__train_job *job = user;
+    return qn__read_ahead_bring(job->ahead, batch->epoch, batch->first + first, items, err);
+}
+
 /* Of the items as tokens, also where features of them are trained on later. */
 static qn_status group(qn__train_job *job, qn_error *err) {
     return job->recipe.group_lengths
@@ -262,8 +269,10 @@ qn_status qn__train_job_create(qn__train_job *job, const qn__recipe *recipe, con
     if (status == QN_OK)
         status = qn__team_create(job->features ? &job->features->first : &job->program, compute,
                                  members, count, &job->team, err);
-    if (status == QN_OK)
+    if (status == QN_OK) {
+        qn__team_bring(job->team, bring, job);
         status = qn__train_job_push(job, err);
+    }
     if (status != QN_OK)
         qn__train_job_destroy(job);
     return status;

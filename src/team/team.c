@@ -295,6 +295,11 @@ static void tell(const qn__team *t, const char *text) {
     qn__float_state_set();
 }
 
+void qn__team_bring(qn__team *t, qn__bring_fn bring, void *user) {
+    t->bring = bring;
+    t->bring_user = user;
+}
+
 void qn__team_notes(qn__team *t, qn_note_fn note, void *user) {
     char text[400];
     t->reports.note = note;

@@ -114,6 +114,15 @@ void qn__team_use(qn__team *team, uint64_t set);
  * default is many. */
 void qn__team_expect(qn__team *team, uint64_t steps);
 
+/* Brings the items of a training that this rank computes next, `items` of the batch from place
+ * `first` on, where they may be elsewhere. A failure is that of the step. */
+typedef qn_status (*qn__bring_fn)(void *user, const qn__batch *batch, uint32_t first,
+                                  uint32_t items, qn_error *err);
+
+/* Sets the function that is called before grains of a training are computed, each time this rank
+ * gets some in a reduction; NULL: none. */
+void qn__team_bring(qn__team *team, qn__bring_fn bring, void *user);
+
 /* Sets the callback for lost workers and members that could not be opened; NULL: none. */
 void qn__team_notes(qn__team *team, qn_note_fn note, void *user);
 

@@ -163,6 +163,8 @@ struct qn__team {
     qn__scheduling sharing;
     qn__history history;
     qn__reports reports;
+    qn__bring_fn bring; /* NULL: all items are here */
+    void *bring_user;
     qn__growth *growth; /* of sequences; NULL: none yet */
 };
 

@@ -105,6 +105,17 @@ static const qn__team_member *direct_of(const qn__shared *s, uint64_t set) {
     return NULL;
 }
 
+static qn_status bring(const qn__shared *s, qn__chunk_range range, qn_error *err) {
+    const qn__team *t = s->team;
+    const qn__batch *batch = s->share.job.batch;
+    if (!t->bring || s->share.job.kind != QN__JOB_TRAIN)
+        return QN_OK;
+    const uint64_t grain = t->program->grain, first = range.first * grain;
+    const uint64_t end = (range.first + (uint64_t)range.count) * grain;
+    return t->bring(t->bring_user, batch, (uint32_t)first,
+                    (uint32_t)((end < batch->items ? end : batch->items) - first), err);
+}
+
 static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range range,
                                  qn_error *err) {
     qn__shared *s = context;
@@ -113,7 +124,10 @@ static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range ra
     s->into = t->reduction.part + QN__TALLY_WORDS;
     if (s->share.apart)
         qn__team_reduction_clear(t);
-    qn_status status = qn__team_share(s, set, (qn__chunk){range.first, range.count}, err);
+    qn_status status = bring(s, range, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__team_share(s, set, (qn__chunk){range.first, range.count}, err);
     qn__team_reduction_clear(t); /* unless a member wrote there */
     if (status == QN_OK)
         status = add_up(s, set, &t->reduction.tally, err);

@@ -5,6 +5,8 @@
 #include "data/ahead/file_walk.h"
 #include "data/ahead/item_scan.h"
 #include "data/ahead/page_ahead.h"
+#include "data/ahead/remote_ahead.h"
+#include "data/table/remote_rows.h"
 
 /* What is left for other things, at least: a training makes its results and reports later, and the
  * pages of the program itself count as memory that would give way. */
@@ -21,10 +23,11 @@ struct qn__read_ahead {
     uint64_t seed, places;
     uint32_t ranks;
     int steps;
-    qn__item_scan *scan;   /* or NULL */
-    qn__page_ahead *pages; /* or NULL */
-    int paged;             /* pages were asked for, or tried */
-    int random;            /* as qn__page_order was told */
+    qn__item_scan *scan;      /* or NULL */
+    qn__page_ahead *pages;    /* or NULL */
+    int paged;                /* pages were asked for, or tried */
+    int random;               /* as qn__page_order was told */
+    qn__remote_ahead *remote; /* of items that lie on other ranks; or NULL */
 };
 
 static uint64_t difference(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
@@ -80,15 +83,18 @@ static void choose(qn__read_ahead *a) {
 
 qn__read_ahead *qn__read_ahead_create(const qn_data *data, uint64_t seed, uint64_t epochs,
                                       uint32_t ranks, uint64_t later) {
-    qn__read_ahead *a = data->in_file ? qn__alloc(1, sizeof *a, NULL) : NULL;
+    const qn__remote_rows *remote = qn__data_remote(data);
+    qn__read_ahead *a =
+        data->in_file || (remote && remote->partial) ? qn__alloc(1, sizeof *a, NULL) : NULL;
     if (!a)
         return NULL;
     a->data = data;
+    a->remote = remote ? qn__remote_ahead_create(data, seed, epochs) : NULL;
     a->seed = seed;
     a->places = epochs * data->items;
     a->ranks = ranks ? ranks : 1;
     /* What a limit of the process counts, such as stacks, is known only when it was taken. */
-    if (later != UINT64_MAX && !qn__memory_is_limited())
+    if (data->in_file && later != UINT64_MAX && !qn__memory_is_limited())
         a->scan = qn__item_scan_create(data, seed, a->places, memory_for(a->ranks, later));
     return a;
 }
@@ -98,7 +104,9 @@ void qn__read_ahead_destroy(qn__read_ahead *a) {
         return;
     qn__page_ahead_destroy(a->pages);
     qn__item_scan_destroy(a->scan);
-    set_order(a, 0);
+    qn__remote_ahead_destroy(a->remote);
+    if (a->data->in_file)
+        set_order(a, 0);
     qn__free(a);
 }
 
@@ -144,10 +152,19 @@ const qn__item_buffer *qn__read_ahead_move(qn__read_ahead *a, uint32_t epoch, ui
     if (!a)
         return NULL;
     const uint64_t place = epoch * a->data->items + position;
+    if (a->remote)
+        return qn__remote_ahead_move(a->remote, epoch, position, count / 2);
+    if (!a->data->in_file)
+        return NULL;
     choose(a);
     qn__page_ahead_move(a->pages, epoch, position);
     if (!a->scan)
         return NULL;
     qn__item_scan_move(a->scan, place, place + count);
     return qn__item_scan_buffer(a->scan);
+}
+
+qn_status qn__read_ahead_bring(qn__read_ahead *a, uint32_t epoch, uint64_t position, uint32_t count,
+                               qn_error *err) {
+    return a && a->remote ? qn__remote_ahead_bring(a->remote, epoch, position, count, err) : QN_OK;
 }

@@ -3,7 +3,8 @@
  * The order of an epoch is random. A table in a file that is larger than memory would be read page
  * by page, each while a step waits for it. There are two better ways, and this header chooses one.
  * The file is read in order and the items that are needed next are kept (item_scan.h). Or the
- * system is told which pages come next (page_ahead.h). */
+ * system is told which pages come next (page_ahead.h). Items that lie on other ranks are asked for
+ * (remote_ahead.h). */
 #ifndef QN_DATA_AHEAD_READ_AHEAD_H
 #define QN_DATA_AHEAD_READ_AHEAD_H
 
@@ -37,6 +38,12 @@ void qn__read_ahead_fill(qn__read_ahead *ahead, int threads);
  * Accepts NULL. */
 const qn__item_buffer *qn__read_ahead_move(qn__read_ahead *ahead, uint32_t epoch, uint64_t position,
                                            uint64_t count);
+
+/* In a step, after the move to it: this rank computes the items at `count` positions of the epoch
+ * from `position` on. Waits for those that lie on other ranks. Fails with QN_IO where these are
+ * gone. Accepts NULL. */
+qn_status qn__read_ahead_bring(qn__read_ahead *ahead, uint32_t epoch, uint64_t position,
+                               uint32_t count, qn_error *err);
 
 /* For tests: bytes that items may take in memory. 0: what is available decides. */
 extern uint64_t qn__read_ahead_memory;

@@ -1,9 +1,13 @@
 /* Tables in a file that others can write to while it is used. */
 #include "base/files/mapped_file.h"
 #include "data/table/data.h"
+#include "data/table/remote_rows.h"
 #include <string.h>
 
 qn_status qn__data_check_file(const qn_data *table, qn_error *err) {
+    const qn__remote_rows *remote = qn__data_remote(table);
+    if (remote)
+        return remote->check(remote->user, err);
     const qn__mapped_file *file =
         table->release == qn__mapped_file_close ? table->memory : table->in_file;
     qn_data again = *table;

@@ -16,6 +16,11 @@ struct qn_parts {
                            have no items */
     uint64_t *in_class; /* items of each class of the whole; NULL: labels are no classes */
     char digest[65];    /* of the whole */
+    /* For qn__parts_read: what ranks said of their parts, the files of all, the caller's options.
+     */
+    struct qn__part_heads *heads;
+    struct qn__part_paths *paths;
+    qn_data_options options;
 };
 
 static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->first[parts->ranks]; }

@@ -7,6 +7,7 @@
 #include "data/parts/parts_deal.h"
 #include "data/parts/parts_digest.h"
 #include "data/parts/parts_heads.h"
+#include "data/parts/parts_read.h"
 #include "data/table/data_options.h"
 #include <stdio.h>
 #include <string.h>
@@ -95,16 +96,15 @@ static qn_status gather_names(qn_parts *parts, const qn__parts_lot *lot, qn_erro
 
 static qn_status merge(qn_parts *parts, const qn_data_options *options, int *again, int *any,
                        qn_error *err) {
-    qn__part_heads heads;
-    qn_status status = qn__part_heads_gather(parts, &heads, err);
+    qn__part_heads_release(parts, parts->heads); /* of an earlier merge */
+    qn_status status = qn__part_heads_gather(parts, parts->heads, err);
     if (status == QN_OK) {
         /* what is found here is the same on all ranks, but for memory */
-        qn_status own = qn__parts_columns(parts, &heads, options, err);
+        qn_status own = qn__parts_columns(parts, parts->heads, options, err);
         if (own == QN_OK)
-            own = qn__parts_labels(parts, &heads, options, again, any, err);
+            own = qn__parts_labels(parts, parts->heads, options, again, any, err);
         status = qn__parts_agree(parts, own, err);
     }
-    qn__part_heads_release(parts, &heads);
     return status;
 }
 
@@ -153,7 +153,11 @@ static qn_status open_parts(qn_parts *parts, const char *const *paths, size_t co
     if (status == QN_OK)
         status = gather_names(parts, &lot, err);
     if (status == QN_OK)
+        status = qn__parts_keep_paths(parts, &lot, err);
+    if (status == QN_OK)
         status = read_all(parts, &lot, options, err);
+    parts->options = *options;
+    parts->options.decoded = NULL; /* the caller's progress may end before a part is read again */
     if (status == QN_OK)
         status = finish(parts, err);
     qn__parts_lot_release(&lot);
@@ -170,7 +174,8 @@ static qn_parts *create(qn_cluster *cluster, qn_error *err) {
     parts->rank = cluster ? qn_cluster_rank(cluster) : 0;
     parts->first = qn__alloc(ranks + 1, sizeof *parts->first, err);
     parts->name = parts->first ? qn__alloc(ranks, sizeof *parts->name, err) : NULL;
-    if (parts->name)
+    parts->heads = parts->name ? qn__alloc(1, sizeof *parts->heads, err) : NULL;
+    if (parts->heads)
         return parts;
     qn_parts_close(parts);
     return NULL;
@@ -207,6 +212,10 @@ void qn_parts_close(qn_parts *parts) {
     if (!parts)
         return;
     qn_data_close(parts->own);
+    if (parts->heads)
+        qn__part_heads_release(parts, parts->heads);
+    qn__free(parts->heads);
+    qn__parts_drop_paths(parts);
     qn__free(parts->first);
     qn__free(parts->name);
     qn__free(parts->in_class);

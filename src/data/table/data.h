@@ -90,6 +90,8 @@ struct qn_data {
     /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
      * table's. */
     const struct qn__mapped_file *in_file;
+    /* Gives rows whose values lie on other ranks (remote_rows.h); NULL: none do. As `in_file`. */
+    const struct qn__remote_rows *remote;
     int mapped;   /* the values and labels belong to someone else (data_snapshot.h) */
     void *memory; /* the memory of the values, or NULL in a view and if they are mapped */
     void (*release)(void *memory);

@@ -5,7 +5,7 @@
  * may get the same address; so it is never kept. It still uses values on the device when its own
  * values are those of a feed that was trained on: that array does not change, and validation items
  * are rows of the same table. A feed whose items are augmented is not kept: the host augments and
- * sends those of each step. */
+ * sends those of each step. Nor is one whose items come from other ranks. */
 #include "device/gpu/gpu_worker.h"
 #include "num/augment.h"
 #include "num/mix.h"
@@ -196,7 +196,7 @@ static qn_status send_values(qn__worker *w, const qn__batch *batch, int changed,
     const uint32_t most = (uint32_t)(w->stage.bytes / item);
     const char *values = feed->values;
     qn_status status = QN_OK;
-    if (!feed->rows && !batch->order && !changed && !feed->step && !is_list(feed))
+    if (!feed->rows && !batch->order && !changed && !feed->step && !is_list(feed) && !feed->remote)
         return w->driver->write(w->gpu, &w->feeds.sent_values, 0, values + batch->first * item,
                                 batch->items * item, err);
     for (uint32_t first = 0, next; status == QN_OK && first < batch->items; first = next) {
@@ -252,7 +252,7 @@ qn_status qn__gpu_source_of(qn__worker *w, const qn__batch *batch, qn__gpu_sourc
         return send_lists(w, batch, 1, source, err);
     if (w->program->augment || w->program->mix)
         return send_items(w, batch, 1, source, err);
-    if (is_list(batch->feed) || batch->places)
+    if (is_list(batch->feed) || batch->places || batch->feed->remote)
         return send_items(w, batch, 0, source, err);
     const qn_status status = feed_entry(w, batch->feed, &f, err);
     if (status != QN_OK)

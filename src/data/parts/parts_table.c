@@ -1,0 +1,406 @@
+/* The parts of all ranks as one table on each. */
+#include "base/argument.h"
+
+#include "base/memory.h"
+#include "base/system/available.h"
+#include "base/system/fault_space.h"
+#include "base/system/float_state.h"
+#include "cluster/items.h"
+#include "data/open/data_snapshot.h"
+#include "data/parts/part_rows.h"
+#include "data/parts/parts_heads.h"
+#include "data/parts/parts_read.h"
+#include "data/table/remote_rows.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { VALUES, LABELS, TARGETS, WEIGHTS, ARRAYS };
+
+/* Requests of one fill that are open at a time; bytes of a digest as text, with what is around. */
+enum { OPEN = 32, DIGEST = 72 };
+
+typedef struct array {
+    uint64_t begin, stride; /* in the space; bytes of an item, 0: there is no such array */
+} array;
+
+typedef struct whole {
+    qn_parts *parts;
+    char (*digest)[DIGEST]; /* of each part */
+    array array[ARRAYS];
+    qn__items *items;
+    qn__fault_space *space;
+    qn__part_rows rows;
+    qn__remote_rows remote;
+    int partial;
+    void *snapshot;              /* of `like`, for its schema and notes */
+    _Atomic(qn_data *) *adopted; /* of each rank: its part, where this rank read it again */
+} whole;
+
+/* ---------------------------------------------------------------------------------- what is here
+ */
+
+static const uint8_t *array_of(const qn_data *part, uint32_t kind) {
+    switch (kind) {
+    case VALUES:
+        return part->values;
+    case LABELS:
+        return (const uint8_t *)part->labels;
+    case TARGETS:
+        return (const uint8_t *)part->targets;
+    case WEIGHTS:
+        return (const uint8_t *)part->weights;
+    }
+    return NULL;
+}
+
+static const qn_data *part_here(whole *w, uint32_t part) {
+    return part == w->parts->rank ? w->parts->own : atomic_load(&w->adopted[part]);
+}
+
+static int copy_piece(void *user, uint32_t part, const qn__item_piece *piece, void *to) {
+    whole *w = user;
+    const qn_data *here = part_here(w, part);
+    const uint64_t stride = piece->array < ARRAYS ? w->array[piece->array].stride : 0;
+    const uint64_t bytes = here ? here->items * stride : 0;
+    if (!here || piece->offset > bytes || piece->bytes > bytes - piece->offset)
+        return 0;
+    memcpy(to, array_of(here, piece->array) + piece->offset, piece->bytes);
+    return 1;
+}
+
+/* Reads the part of a rank that is gone. */
+static qn_status adopt(void *user, uint32_t part, qn_error *err) {
+    whole *w = user;
+    qn_data *read = NULL;
+    if (atomic_load(&w->adopted[part]))
+        return QN_OK;
+    const qn_status status = qn__parts_read(w->parts, part, &read, err);
+    if (status != QN_OK)
+        return status;
+    char digest[65];
+    qn__data_digest_now(read, digest);
+    if (strcmp(digest, w->digest[part]) == 0) {
+        atomic_store(&w->adopted[part], read);
+        return QN_OK;
+    }
+    qn_data_close(read);
+    qn__fail(err, QN_MISMATCH, "the files are not those that the rank had");
+    qn__at(err, "%s", w->parts->name[part]);
+    return QN_MISMATCH;
+}
+
+/* ---------------------------------------------------------------------------------------- filling
+ */
+
+/* Open requests of a fill, and where their answers go. */
+typedef struct filling {
+    whole *whole;
+    qn__item_request *request[OPEN];
+    uint8_t *to[OPEN];
+    uint32_t bytes[OPEN], count;
+    qn_status status;
+    qn_error *err;
+} filling;
+
+static void finish(filling *f) {
+    for (uint32_t i = 0; i < f->count; ++i) {
+        const uint8_t *bytes;
+        if (f->status == QN_OK) {
+            f->status = qn__items_wait(f->whole->items, f->request[i], &bytes, f->err);
+            if (f->status == QN_OK)
+                memcpy(f->to[i], bytes, f->bytes[i]);
+        }
+        qn__items_drop(f->whole->items, f->request[i]);
+    }
+    f->count = 0;
+}
+
+static void fetch(filling *f, uint32_t part, const qn__item_piece *piece, uint8_t *to) {
+    if (part == f->whole->parts->rank) {
+        (void)copy_piece(f->whole, part, piece, to);
+        return;
+    }
+    if (f->count == OPEN)
+        finish(f);
+    qn__item_request *request = qn__items_ask(f->whole->items, part, piece, 1, f->err);
+    if (!request) {
+        f->status = QN_MEMORY;
+        return;
+    }
+    f->request[f->count] = request;
+    f->to[f->count] = to;
+    f->bytes[f->count++] = piece->bytes;
+}
+
+/* The bytes from..end-1 of an array of the whole, of each rank that has some. */
+static void fetch_array(filling *f, uint32_t k, uint64_t from, uint64_t end, uint8_t *to) {
+    const uint64_t stride = f->whole->array[k].stride, *first = f->whole->parts->first;
+    for (uint32_t part = 0; part < f->whole->parts->ranks && f->status == QN_OK; ++part) {
+        const uint64_t begin = first[part] * stride, after = first[part + 1] * stride;
+        const uint64_t low = from > begin ? from : begin, high = end < after ? end : after;
+        if (low < high)
+            fetch(f, part, &(qn__item_piece){k, (uint32_t)(high - low), low - begin},
+                  to + (low - from));
+    }
+}
+
+static qn_status name_files(whole *w, qn_status status, qn_error *err);
+
+static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, qn_error *err) {
+    whole *w = user;
+    const uint64_t rows = w->parts->first[w->parts->ranks];
+    filling f = {.whole = w, .err = err};
+    memset(to, 0, count);
+    for (uint32_t k = 0; k < ARRAYS && f.status == QN_OK; ++k) {
+        const uint64_t begin = w->array[k].begin, end = begin + rows * w->array[k].stride;
+        const uint64_t low = first > begin ? first : begin;
+        const uint64_t high = first + count < end ? first + count : end;
+        if (low < high)
+            fetch_array(&f, k, low - begin, high - begin, to + (low - first));
+    }
+    finish(&f);
+    return name_files(w, f.status, err);
+}
+
+/* Values that could not be got end the job of all ranks, at its next step. */
+static qn_status name_files(whole *w, qn_status status, qn_error *err) {
+    if (status != QN_IO)
+        return status;
+    for (uint32_t part = 0; part < w->parts->ranks; ++part) {
+        const char *name = qn_cluster_name(w->parts->cluster, part);
+        const size_t length = strlen(name);
+        if (strncmp(err->what, name, length) == 0 && err->what[length] == ' ')
+            qn__at(err, "%s", w->parts->name[part]);
+    }
+    qn__remedy(err, QN_IO,
+               "put the files of all parts where every rank can read them, or start again");
+    qn_error copy = *err;
+    qn__cluster_fail(w->parts->cluster, &copy);
+    return QN_IO;
+}
+
+/* ------------------------------------------------------------------------------------------- rows
+ */
+
+static qn__asked_rows *ask_rows(void *user, const uint64_t *row, uint8_t *const *to, uint32_t count,
+                                qn_error *err) {
+    whole *w = user;
+    return qn__part_rows_ask(&w->rows, row, to, count, err);
+}
+
+static qn_status take_rows(void *user, qn__asked_rows *asked, qn_error *err) {
+    whole *w = user;
+    return name_files(w, qn__part_rows_take(&w->rows, asked, err), err);
+}
+
+static void drop_rows(void *user, qn__asked_rows *asked) {
+    whole *w = user;
+    qn__part_rows_drop(&w->rows, asked);
+}
+
+/* Other ranks have got rows of this part: a change of its file ends the job of all. */
+static qn_status check_rows(void *user, qn_error *err) {
+    const whole *w = user;
+    qn_error why = {.what = ""};
+    qn_status status = qn__fault_space_check(w->space, err);
+    if (status != QN_OK || !w->parts->own)
+        return status;
+    status = qn__data_check_file(w->parts->own, &why);
+    if (status == QN_OK)
+        return QN_OK;
+    if (err)
+        *err = why;
+    qn__cluster_fail(w->parts->cluster, &why);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- the
+ * table */
+
+static void release(void *memory) {
+    whole *w = memory;
+    qn__fault_space_destroy(w->space);
+    qn__items_destroy(w->items);
+    for (uint32_t i = 0; w->adopted && i < w->parts->ranks; ++i)
+        qn_data_close(atomic_load(&w->adopted[i]));
+    qn__free((void *)w->adopted);
+    qn__free(w->digest);
+    qn_parts_close(w->parts);
+    qn__free(w->snapshot);
+    qn__free(w);
+}
+
+/* A table with the same kinds of arrays: the first item of some part. */
+static const qn_data *first_of(const qn_parts *parts) {
+    return parts->heads->part[parts->heads->lead].data;
+}
+
+/* Places of the arrays, each in blocks of its own, so that those after the values are never
+ * dropped. *droppable: bytes of the values. */
+static uint64_t lay_out(whole *w, uint64_t *droppable) {
+    const qn_data *like = first_of(w->parts), *own = w->parts->own;
+    const uint64_t rows = w->parts->first[w->parts->ranks], block = QN__FAULT_BLOCK;
+    const uint64_t stride[ARRAYS] = {qn__data_stride(own), like->labels ? sizeof(int32_t) : 0,
+                                     like->targets ? sizeof(float) : 0,
+                                     like->weights ? sizeof(float) : 0};
+    uint64_t at = 0;
+    for (uint32_t k = 0; k < ARRAYS; ++k) {
+        w->array[k] = (array){at, stride[k]};
+        if (stride[k])
+            at = (at + rows * stride[k] + QN__DATA_MARGIN + block - 1) / block * block;
+        *droppable = k == VALUES ? at : *droppable;
+    }
+    return at;
+}
+
+/* All that a table has beside its items. */
+static qn_status describe(whole *w, qn_data **out, qn_error *err) {
+    const qn_data *first = first_of(w->parts);
+    qn_data like = *w->parts->own;
+    void *values = qn__alloc(1, qn__data_stride(&like), err); /* of the item: nobody reads them */
+    int32_t label = 0;
+    float number = 1;
+    like.items = 1;
+    like.values = values;
+    like.values_digest = NULL;
+    like.note = NULL;
+    like.late = NULL;
+    like.labels = first->labels ? &label : NULL;
+    like.targets = first->targets ? &number : NULL;
+    like.weights = first->weights ? &number : NULL;
+    snprintf(like.digest, sizeof like.digest, "%s", w->parts->digest);
+    const uint64_t bytes = qn__data_snapshot_bytes(&like);
+    w->snapshot = values ? qn__alloc(1, bytes, err) : NULL;
+    if (w->snapshot)
+        qn__data_snapshot_write(&like, w->snapshot);
+    qn__free(values);
+    return w->snapshot ? qn__data_snapshot_map(w->snapshot, bytes, out, err) : QN_MEMORY;
+}
+
+static void point(whole *w, qn_data *data) {
+    const uint8_t *memory = qn__fault_space_memory(w->space);
+    data->items = w->parts->first[w->parts->ranks];
+    data->values = memory;
+    /* Nobody writes to labels; the pointers are not const for those who allocate them. */
+    if (data->labels)
+        data->labels = (int32_t *)(uintptr_t)(memory + w->array[LABELS].begin);
+    if (data->targets)
+        data->targets = (float *)(uintptr_t)(memory + w->array[TARGETS].begin);
+    if (data->weights)
+        data->weights = (float *)(uintptr_t)(memory + w->array[WEIGHTS].begin);
+    data->classes = w->parts->own->classes;
+    data->memory = w;
+    data->release = release;
+    w->remote = (qn__remote_rows){.values = memory,
+                                  .partial = w->partial,
+                                  .user = w,
+                                  .ask = ask_rows,
+                                  .take = take_rows,
+                                  .drop = drop_rows,
+                                  .check = check_rows};
+    data->remote = &w->remote;
+}
+
+/* Says how the files were understood. */
+static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err) {
+    char text[200];
+    snprintf(text, sizeof text, "%llu files are the parts of %u ranks: %llu items in all",
+             (unsigned long long)parts->paths->first[parts->ranks], parts->ranks,
+             (unsigned long long)qn__parts_items(parts));
+    return qn__data_add_note(data, text, err);
+}
+
+static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *err) {
+    const qn_parts *parts = w->parts;
+    const qn__item_holder holder = {w, adopt, copy_piece};
+    const qn__fault_filler filler = {w, fill};
+    uint64_t droppable = 0;
+    const uint64_t bytes = lay_out(w, &droppable);
+    w->partial = kept < droppable;
+    w->adopted = (_Atomic(qn_data *) *)qn__alloc(parts->ranks, sizeof *w->adopted, err);
+    qn_status status = w->adopted ? QN_OK : QN_MEMORY;
+    if (status == QN_OK)
+        status = describe(w, out, err);
+    if (status == QN_OK)
+        status = note_parts(parts, *out, err);
+    if (status == QN_OK)
+        status = qn__fault_space_create(bytes, droppable, kept, &filler, &w->space, err);
+    if (status == QN_OK)
+        status = qn__items_create(parts->cluster, &holder, &w->items, err);
+    w->rows = (qn__part_rows){w->items,     parts->own,  parts->first,
+                              parts->ranks, parts->rank, w->array[VALUES].stride};
+    if (status == QN_OK)
+        point(w, *out);
+    return status;
+}
+
+/* What a table has that does not travel in parts; NULL: nothing. */
+static const char *unsupported(const qn_data *own) {
+    return own->names                                  ? "images of files"
+           : own->several                              ? "several labels"
+           : own->listed || own->words || own->window  ? "texts"
+           : own->wide || own->kept                    ? "numbers that float32 cannot hold"
+           : own->context || *own->tokens              ? "tokens"
+           : own->type != QN_U8 && own->type != QN_F32 ? "values of this type"
+                                                       : NULL;
+}
+
+static qn_status check_kind(const qn_parts *parts, qn_error *err) {
+    const char *what = unsupported(parts->own);
+    if (!what)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED, "%s cannot be in parts yet", what);
+    return qn__remedy(err, QN_UNSUPPORTED, "let each machine read all of the data");
+}
+
+/* Each rank tells the digest of its part. */
+static qn_status gather_digests(whole *w, qn_error *err) {
+    char own[DIGEST] = "";
+    snprintf(own, sizeof own, "%s", qn_data_digest(w->parts->own));
+    w->digest = qn__alloc(w->parts->ranks, sizeof *w->digest, err);
+    const qn_status status = qn__parts_agree(w->parts, w->digest ? QN_OK : QN_MEMORY, err);
+    return status == QN_OK ? qn__part_rows_gather(w->parts, own, sizeof own, w->digest, err)
+                           : status;
+}
+
+/* Takes over `parts`, as the caller does. After the last agreement all ranks answer requests. */
+static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err) {
+    uint32_t ranks = 1;
+    whole *w = qn__alloc(1, sizeof *w, err);
+    qn_status status = qn__parts_agree(parts, w ? check_kind(parts, err) : QN_MEMORY, err);
+    if (!w) {
+        qn_parts_close(parts);
+        return QN_MEMORY;
+    }
+    w->parts = parts;
+    qn_cluster_local(parts->cluster, NULL, &ranks);
+    if (status == QN_OK)
+        status = gather_digests(w, err);
+    if (status == QN_OK)
+        status = qn__parts_agree(
+            parts, open_whole(w, kept ? kept : qn__available_memory() / 4 / ranks, out, err), err);
+    if (status == QN_OK)
+        return QN_OK;
+    if (*out && (*out)->memory) { /* this rank had no failure */
+        qn_data_close(*out);
+    } else {
+        qn_data_close(*out);
+        release(w);
+    }
+    *out = NULL;
+    return status;
+}
+
+qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(parts, err);
+    qn_error unheard;
+    if (qn_cluster_ranks(parts->cluster) > 1)
+        return make_table(parts, kept, out, err ? err : &unheard);
+    *out = parts->own;
+    parts->own = NULL;
+    qn_parts_close(parts);
+    return QN_OK;
+}

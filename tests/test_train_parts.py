@@ -1,0 +1,158 @@
+"""Data in parts (`train --data-parts`): the files are spread over the ranks, and no rank reads all.
+The bytes of the model are those of one process with all files, whoever has which and whoever dies."""
+
+import json
+import shutil
+
+import numpy
+import pytest
+
+import ranks
+import recipes
+
+DENSE = ["--model", "dense 16 relu; dense 5 softmax", "--threads", "1", "--batch", "64"]
+CONV = ["--shape", "28x28", "--model", "conv 4 5x5 relu; maxpool 4; dense 5 softmax", *DENSE[2:]]
+SIZES = [400, 90, 700, 251]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """CSV files with weights and classes by name: the second has bytes alone, the others floats, too."""
+    folder = tmp_path_factory.mktemp("parts")
+    draw = numpy.random.default_rng(7)
+    for i, items in enumerate(SIZES):
+        values = draw.integers(0, 256, (items, 12))
+        names = [f"class-{k}" for k in values[:, :3].sum(1) % 5]
+        lines = [f"{name},{1 + k % 3}," + ",".join(map(str, row[:-1])) + f",{row[-1]}{'' if i == 1 else '.5'}"
+                 for k, (name, row) in enumerate(zip(names, values.tolist()))]
+        head = "class,weight," + ",".join(f"v{k}" for k in range(12))
+        (folder / f"p{i}.csv").write_text("\n".join([head, *lines]) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Bytes, more of them than a rank keeps: 4 MiB."""
+    folder = tmp_path_factory.mktemp("images")
+    draw = numpy.random.default_rng(8)
+    for i, items in enumerate([3500, 500, 2000, 1500]):
+        labels = draw.integers(0, 5, items)
+        values = (labels[:, None] * 40 + draw.integers(0, 90, (items, 784))).astype("uint8")
+        numpy.save(folder / f"x{i}.npy", values)
+        numpy.save(folder / f"y{i}.npy", labels)
+    return folder
+
+
+def named(option, folder, letters, numbers=range(4)):
+    return [word for i in numbers for word in (option, folder / letters.format(i))]
+
+
+def of_images(option, folder):
+    return ["train", *named(option, folder, "x{}.npy"), *named("--labels", folder, "y{}.npy")]
+
+
+def alone(run_quern, out, *words):
+    run_quern(*words, "--quiet", "-o", out)
+    return recipes.sha256(out)
+
+
+TABLE = ["--label", "class", "--weight", "weight", "--valid", "0.2", "--scale", "standard", "--epochs", "2", *DENSE]
+
+
+@pytest.fixture(scope="module")
+def of_table(quern, tables, tmp_path_factory):
+    out = tmp_path_factory.mktemp("alone") / "m"
+    ranks.run(quern, 1, "train", *named("--data", tables, "p{}.csv"), *TABLE, "--quiet", "-o", out)
+    return recipes.sha256(out)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_files_that_are_dealt(quern, tables, of_table, tmp_path, count):
+    done = ranks.run(quern, count, "train", *named("--data-parts", tables, "p{}.csv"), *TABLE, "-o", tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == of_table
+    assert f"4 files are the parts of {count} ranks: {sum(SIZES)} items in all" in done[0][2]
+
+
+def test_files_of_each_rank(quern, tables, of_table, tmp_path):
+    own = {i: ["--data-parts", tables / f"p{i}.csv"] for i in range(4)}
+    done = ranks.run(quern, 4, "train", *TABLE, "-o", tmp_path / "m", own=own)
+    assert recipes.sha256(tmp_path / "m") == of_table
+    assert f"4 files are the parts of 4 ranks: {sum(SIZES)} items in all" in done[0][2]
+
+
+def test_a_rank_without_files(quern, run_quern, tables, tmp_path):
+    words = named("--data", tables, "p{}.csv", [2, 0])
+    digest = alone(run_quern, tmp_path / "a", "train", *words, *TABLE)
+    ranks.run(quern, 3, "train", *[str(w).replace("--data", "--data-parts") for w in words], *TABLE, "--quiet",
+              "-o", tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == digest
+
+
+def test_more_than_a_rank_keeps(quern, run_quern, images, tmp_path):
+    more = [*CONV, "--epochs", "1", "--valid", "0.1"]
+    digest = alone(run_quern, tmp_path / "a", *of_images("--data", images), *more)
+    ranks.run(quern, 3, *of_images("--data-parts", images), *more, "--part-cache", "4", "--quiet", "-o",
+              tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == digest
+
+
+def after_an_epoch(job):
+    """Reads what rank 0 prints, up to the end of the first epoch."""
+    for line in job.rank[0].stdout:
+        if json.loads(line)["event"] == "epoch":
+            return
+
+
+LONG = ["--epochs", "8", "--part-cache", "4", "--json"]
+
+
+def test_the_files_of_a_killed_rank_are_read_again(quern, run_quern, images, tmp_path):
+    digest = alone(run_quern, tmp_path / "a", *of_images("--data", images), *DENSE, "--epochs", "8")
+    with ranks.Ranks(quern, 3, *of_images("--data-parts", images), *DENSE, *LONG, "-o", tmp_path / "m") as job:
+        after_an_epoch(job)
+        job.rank[1].kill()
+        done = job.wait()
+    assert [code for code, _, _ in done] == [0, -9, 0]
+    assert recipes.sha256(tmp_path / "m") == digest
+
+
+@pytest.mark.parametrize("what", ["gone", "other"])
+def test_nobody_has_the_files_of_a_killed_rank(quern, images, tmp_path, what):
+    own = {i: ["--data-parts", tmp_path / f"x{i}.npy", "--labels", images / f"y{i}.npy"] for i in range(3)}
+    for i in range(3):
+        shutil.copy(images / f"x{i}.npy", tmp_path)
+    with ranks.Ranks(quern, 3, "train", *DENSE, *LONG, "-o", tmp_path / "m", own=own) as job:
+        after_an_epoch(job)
+        if what == "gone":
+            (tmp_path / "x1.npy").unlink()
+        else:
+            numpy.save(tmp_path / "x1.npy", numpy.zeros((500, 784), "uint8"))
+        job.rank[1].kill()
+        done = job.wait()
+    assert [code for code, _, _ in done] == [1, -9, 1]
+    said = done[0][1] + done[0][2]
+    assert "is gone, and no other rank can read its part" in said
+    assert str(tmp_path / "x1.npy") in said
+    assert ("there is no such file" if what == "gone" else "not those that the rank had") in said
+    assert not (tmp_path / "m").exists()
+
+
+def test_going_on_with_other_ranks(quern, tables, of_table, tmp_path):
+    words = ["train", *named("--data-parts", tables, "p{}.csv"), *TABLE, "--checkpoint", "state",
+             "--checkpoint-every", "1", "--resume", "-o", "m"]
+    with ranks.Ranks(quern, 2, *words, "--json", cwd=tmp_path) as job:
+        after_an_epoch(job)
+        for rank in job.rank:
+            rank.kill()
+    ranks.run(quern, 3, *words, "--quiet", cwd=tmp_path)
+    assert recipes.sha256(tmp_path / "m") == of_table
+
+
+def test_what_cannot_be_in_parts(quern, run_quern, tables, tmp_path):
+    table = tables / "p0.csv"
+    for words, says in [(["--data", table, "--data-parts", table], "--data contradicts --data-parts"),
+                        (["--data", table, "--part-cache", "9"], "--part-cache needs --data-parts")]:
+        assert says in run_quern("train", *words, "-o", tmp_path / "m", status=2).stderr
+    run_quern("data", "synth", "digits", "--items", "20", "-o", tmp_path / "images.tar")
+    done = ranks.run(quern, 2, "train", "--data-parts", tmp_path / "images.tar", "-o", tmp_path / "m", status=None)
+    assert "images of files cannot be in parts yet" in done[0][2]
