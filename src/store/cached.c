@@ -398,6 +398,24 @@ static qn_status open_large(qn__cached *f, place *p, const qn__object_first *fir
     return status == QN_OK ? write_first(f, first, err) : status;
 }
 
+int qn__cached_known(const char *address, qn__remote_about *out) {
+    qn__cached f = {.data = -1, .map = -1};
+    place *p = qn__alloc(1, sizeof *p, NULL);
+    f.address = qn__copy_text(address, NULL);
+    int known = 0;
+    if (p && f.address && find_place(address, p, NULL) == QN_OK) {
+        lock_folder(p);
+        known = open_pair(p, &f);
+        unlock_folder(p);
+    }
+    if (known)
+        *out = f.about;
+    close_both(&f);
+    qn__free(f.address);
+    qn__free(p);
+    return known;
+}
+
 /* What an earlier reading left, if the store says that the file is still the same. */
 static qn_status ask_store(qn__cached *f, place *p, qn__object_first *first, qn_error *err) {
     qn_status told;

@@ -42,6 +42,8 @@ typedef struct qn__cached {
 
 /* Opens it: asks the store, finds or makes the files of the cache. *out has one user. */
 qn_status qn__cached_open(const char *address, qn__cached **out, qn_error *err);
+/* 1: an earlier reading left parts of the file in the cache, which was *out then. */
+int qn__cached_known(const char *address, qn__remote_about *out);
 /* Frees it. Nothing uses it any more. */
 void qn__cached_free(qn__cached *file);
 

@@ -246,7 +246,7 @@ static qn_status open_soon(const char *address, int *file) {
 }
 
 int qn__remote_soon(const void *owner, const char *address) {
-    static const qn__soon_way way = {open_soon, qn__remote_close};
+    static const qn__soon_way way = {qn__cached_known, open_soon, qn__remote_close};
     return !qn__remote_is(address) || qn__soon_add(owner, address, &way);
 }
 

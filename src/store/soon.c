@@ -5,9 +5,11 @@
 #include "base/system/threads.h"
 #include "store/listed.h"
 #include <string.h>
+#include <sys/resource.h>
 
-/* Connections, and files that wait, are asked for or held open, at most. */
-enum { THREADS = 16, PLACES = 64, BUCKETS = 1 << 12 };
+/* Connections, and files that wait, are asked for or held open, at most; fewer where the process
+ * may open few files. */
+enum { THREADS = 16, PLACES = 64, FILES_EACH = 16, BUCKETS = 1 << 12 };
 /* Bytes of small files that are kept, at most, and what one takes beside its bytes. */
 #define KEPT_MOST ((size_t)64 << 20)
 #define KEPT_EACH ((size_t)512)
@@ -126,14 +128,18 @@ static int ask(entry *e) {
     qn__remote_about listed;
     qn__object_first first = {0};
     if (!qn__listed_find(e->address, &listed) || listed.size <= QN__OBJECT_FIRST) {
-        const qn_status status = qn__object_look(e->address, "", &first, &e->error);
-        const int whole = first.sized && first.about.size == first.size;
+        const int known = e->way->known(e->address, &listed);
+        const qn_status status =
+            qn__object_look(e->address, known ? listed.tag : "", &first, &e->error);
+        const int whole = !first.unchanged && first.sized && first.about.size == first.size;
+        if (first.unchanged)
+            qn__listed_note(e->address, &listed);
         if (whole)
             shrink(&first);
         pthread_mutex_lock(&the.guard);
         e->first = first;
         e->status = status;
-        e->answered = 1;
+        e->answered = !first.unchanged;
         pthread_mutex_unlock(&the.guard);
         if (status != QN_OK || whole)
             return 1;
@@ -212,9 +218,16 @@ static entry *make(const void *owner, const char *address, const qn__soon_way *w
     return NULL;
 }
 
+static size_t most_places(void) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur / FILES_EACH >= PLACES)
+        return PLACES;
+    return (size_t)files.rlim_cur / FILES_EACH;
+}
+
 int qn__soon_add(const void *owner, const char *address, const qn__soon_way *way) {
     pthread_mutex_lock(&the.guard);
-    const int known = find(address) != NULL, full = the.places >= PLACES;
+    const int known = find(address) != NULL, full = the.places >= most_places();
     entry *e = known || full ? NULL : make(owner, address, way);
     if (e) {
         insert(e);

@@ -10,6 +10,7 @@
 
 /* How a larger file is opened, and fetched as far as it is worth it; and closed. */
 typedef struct qn__soon_way {
+    int (*known)(const char *address, qn__remote_about *out); /* qn__cached_known */
     qn_status (*open)(const char *address, int *file);
     void (*close)(int file);
 } qn__soon_way;
