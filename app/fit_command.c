@@ -26,6 +26,8 @@ typedef struct fit_flags {
 
 static const option fit_options[] = {
     {.heading = "Data", ROW_DATA(from.data, "data in any format that train reads; required")},
+    {.more = source_parts_options, AT(from)},
+    {.more = source_part_cache_options, AT(from)},
     {.more = source_label_options, AT(from)},
     {.more = source_column_options, AT(from)},
     {.more = source_image_options, AT(from)},
@@ -186,7 +188,8 @@ static int run(const command *self, int argc, char **argv) {
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
         index = find_kind(given.operand[0], &kind);
-        code = index < 0 ? EXIT_USAGE : f.list ? -1 : check_flags(&f, &kind);
+        code = index < 0 ? EXIT_USAGE : f.list ? -1 : sources_take_parts(&f.from);
+        code = code < 0 && !f.list ? check_flags(&f, &kind) : code;
     }
     if (code < 0 && f.list)
         return ranks_leave(list(index, &kind));

@@ -103,3 +103,17 @@ def test_parts_that_are_not_one_table(quern, tmp_path):
         done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1,
                          own={0: ["--data-parts", "a.csv"], 1: ["--data-parts", f"{other}.csv"]})
         assert all(text in done[0][2] for text in said), done[0][2]
+
+
+@pytest.mark.parametrize("words", ["kmeans --set clusters=3 --drop y", "pca --drop y", "ridge --label y",
+                                   "lasso --label y"])
+def test_models_of_sums(quern, run_quern, tmp_path, words):
+    """Their files are those of one process."""
+    draw = np.random.default_rng(8)
+    for name, rows in ("a", 300), ("b", 90):
+        lines = [",".join(map(str, row)) for row in draw.normal(size=(rows, 3)).astype(np.float32)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["y,u,v", *lines]) + "\n")
+    words = ["fit", *words.split(), "--quiet"]
+    run_quern(*words, "--data", "a.csv", "--data", "b.csv", "-o", "one.st", cwd=tmp_path)
+    ranks.run(quern, 3, *words, *given(["a.csv", "b.csv"]), "-o", "parts.st", cwd=tmp_path)
+    assert (tmp_path / "parts.st").read_bytes() == (tmp_path / "one.st").read_bytes()

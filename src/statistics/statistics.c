@@ -7,6 +7,7 @@
 #include "base/sized.h"
 #include "base/system/float_state.h"
 #include "data/cells/date_column.h"
+#include "data/table/remote_rows.h"
 #include "data/table/wide.h"
 #include "statistics/column_job.h"
 #include "statistics/column_parts.h"
@@ -402,9 +403,19 @@ static qn_status make(const qn_data *data, const qn_parts *parts,
     return status;
 }
 
+/* The whole of parts: where its ranks compute together, each needs its own rows alone. */
+static const qn_parts *parts_of(const qn_data *data, const qn_statistics_options *options) {
+    const qn__remote_rows *remote = qn__data_remote(data);
+    const qn_compute *compute = options->compute;
+    return remote && !data->index && compute && compute->cluster == remote->parts->cluster
+               ? remote->parts
+               : NULL;
+}
+
 qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *options,
                               qn_status status, qn_statistics **out, qn_error *err) {
-    return make(data, NULL, options, status, out, err);
+    const qn_parts *parts = parts_of(data, options);
+    return make(parts ? parts->own : data, parts, options, status, out, err);
 }
 
 static qn_status take_options(const char *function, const qn_statistics_options *options,
@@ -423,7 +434,7 @@ qn_status qn_statistics_make(const qn_data *data, const qn_statistics_options *o
     qn_error unwanted;
     err = err ? err : &unwanted;
     const qn_status status = take_options(__func__, options, &own, err);
-    return status == QN_OK ? make(data, NULL, &own, QN_OK, out, err) : status;
+    return status == QN_OK ? qn__statistics_make(data, &own, QN_OK, out, err) : status;
 }
 
 qn_status qn_statistics_of_parts(const qn_parts *parts, const qn_statistics_options *options,

@@ -293,6 +293,7 @@ static void point(whole *w, qn_data *data) {
     data->memory = w;
     data->release = release;
     w->remote = (qn__remote_rows){.values = memory,
+                                  .parts = w->parts,
                                   .partial = w->partial,
                                   .user = w,
                                   .ask = ask_rows,

@@ -9,8 +9,9 @@
 typedef struct qn__asked_rows qn__asked_rows;
 
 typedef struct qn__remote_rows {
-    const uint8_t *values; /* of the table */
-    int partial;           /* 1: not all values are kept here at a time */
+    const uint8_t *values;        /* of the table */
+    int partial;                  /* 1: not all values are kept here at a time */
+    const struct qn_parts *parts; /* of all rows (data/parts/parts.h) */
     void *user;
     /* Asks for the values of rows of the table, without waiting. `row` and `to` are copied: row[i]
      * goes to to[i], when qn__remote_rows.take is called. NULL if out of memory. */
