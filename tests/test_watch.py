@@ -228,7 +228,9 @@ def table_of(path):
 def wait_for(out, rows, watch, look=table_of):
     end = time.monotonic() + 30 * PATIENCE
     while len(look(out)) < rows:
-        assert watch.poll() is None and time.monotonic() < end
+        if watch.poll() is not None or time.monotonic() > end:
+            watch.kill()  # else the end of `with Popen` would wait for it
+            pytest.fail(f"{len(look(out))} rows in the place of {rows}; exit code {watch.poll()}")
 
 
 @pytest.mark.parametrize("kind", ["csv", "db"])
