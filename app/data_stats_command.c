@@ -121,6 +121,9 @@ static int check_files(const stats_flags *f) {
     if (!f->from.data && !f->from.parts)
         return message_usage("name a file; of data that no rank reads whole: --data-parts LIST",
                              "FILE is missing");
+    if (source_is_stream(f->from.parts))
+        return message_usage("name files; FILE - is the standard input of a single process",
+                             "- is the standard input, which ranks do not share");
     return -1;
 }
 

@@ -91,7 +91,8 @@ def test_arrays_and_types(quern, run_quern, tmp_path):
     together(quern, run_quern, tmp_path, whole, whole, "--label", "y", count=3)
 
 
-def test_parts_that_are_not_one_table(quern, tmp_path):
+def test_parts_that_are_not_one_table(quern, run_quern, tmp_path):
+    assert "do not share" in run_quern("data", "stats", "--data-parts", "-", status=2).stderr
     table(tmp_path / "a.csv", 20, 1)
     (tmp_path / "b.csv").write_text("y,town,count,size\n1,A,2,3.5\n")
     (tmp_path / "c.csv").write_text("y,city,count,size\n1,A,many,3.5\n")

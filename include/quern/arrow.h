@@ -62,7 +62,8 @@ struct ArrowArrayStream {
 /* Makes a data set from a table, batch by batch (docs/exactness.md 2.1.9). A column holds booleans,
  * integers of 8 to 64 bits, floats of 16 to 64 bits, texts (utf8, large_utf8, utf8_view), or texts
  * in a dictionary; a column of texts is a category. A null is a missing value. Values are copied,
- * so the program may change its memory afterwards.
+ * so the program may change its memory afterwards. Batches are released as soon as they have 65,536
+ * rows together, before the next one is asked for.
  *
  * `options` may be NULL, and says which column is the label and which are read, as for CSV; its
  * members labels_path and header are QN_USAGE. qn_data_format is "arrow".
