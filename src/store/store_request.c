@@ -147,6 +147,7 @@ static qn_status send_once(sending *s, qn__http_answer *answer, qn_error *err) {
                                    .url = bucket ? s->target.url : r->address,
                                    .follow = !bucket,
                                    .attempts = r->attempts,
+                                   .for_write = r->for_write,
                                    .attempt = attempt,
                                    .body = r->body,
                                    .body_size = r->body_size,

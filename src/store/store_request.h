@@ -9,6 +9,7 @@
 typedef struct qn__store_request {
     const char *method;
     int attempts;        /* at most; 0: the usual number */
+    int for_write;       /* a write needs the answer (http.h) */
     const char *address; /* of the file; of a bucket its key may be another, see below */
     const char *key;     /* of a bucket: instead of the address's key; NULL: that one */
     const char *query;   /* of a bucket: sorted and encoded; NULL: none */

@@ -79,7 +79,8 @@ qn_status qn__hdfs_ask(const char *address, const char *method, const char *oper
     if (!url)
         return QN_MEMORY;
     qn_status status = make_url(address, operation, query, url, err);
-    const qn__http_request request = {.method = method, .url = url};
+    /* Most of these questions come before a write. */
+    const qn__http_request request = {.method = method, .url = url, .for_write = 1};
     if (status == QN_OK)
         status = send_to(&request, address, answer, err);
     qn__secret_free(url);

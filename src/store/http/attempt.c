@@ -134,7 +134,8 @@ static int seek_body(void *user, int64_t offset, int origin) {
 }
 
 int qn__http_reads(const qn__http_request *request) {
-    return strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+    return !request->for_write &&
+           (strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0);
 }
 
 /* Called about once a second, also where nothing comes. Not 0 ends the transfer. */

@@ -28,12 +28,14 @@ typedef struct qn__http_answer qn__http_answer;
 typedef struct qn__http_request {
     const char *method; /* "GET", "HEAD", "PUT", "POST", "DELETE" */
     const char *url;
-    int attempts; /* at most; 0: as many as for a file that is being read */
-    int follow;   /* redirections are followed; from https to https only */
-    int fresh;    /* on a new connection: libcurl repeats by itself what it sent on one that was
-                     kept and is closed without an answer; `attempt` does not see that */
-    int few;      /* at most two attempts, and a second to connect: a service that is
-                     probably not there */
+    int attempts;  /* at most; 0: as many as for a file that is being read */
+    int follow;    /* redirections are followed; from https to https only */
+    int fresh;     /* on a new connection: libcurl repeats by itself what it sent on one that was
+                      kept and is closed without an answer; `attempt` does not see that */
+    int few;       /* at most two attempts, and a second to connect: a service that is
+                      probably not there */
+    int for_write; /* a write needs the answer: where the program is to end, a stall is borne as
+                      long as that of a request that writes */
     /* Writes the headers of an attempt; NULL: it has none. What it returns other than QN_OK ends
      * the request. */
     qn_status (*attempt)(void *user, qn__http_headers *headers, qn_error *err);

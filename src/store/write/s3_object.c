@@ -152,7 +152,7 @@ static char *list_of_parts(const qn__object_tag *tag, uint32_t parts, qn_error *
 static int is_published(const s3_object *o) {
     char own[64] = "";
     qn__http_answer answer;
-    const qn__store_request request = {.method = "HEAD", .address = o->address};
+    const qn__store_request request = {.method = "HEAD", .address = o->address, .for_write = 1};
     const int found = qn__store_send(&request, &answer, NULL) == QN_OK && is_good(&answer) &&
                       qn__http_value(&answer, OWN, own, sizeof own) && strcmp(own, o->own) == 0;
     qn__http_release(&answer);
@@ -215,7 +215,7 @@ static qn_status look(void *object, char *text, size_t capacity, qn__object_tag 
                       int64_t *seconds, qn_error *err) {
     const s3_object *o = object;
     qn__http_answer answer;
-    const qn__store_request request = {.method = "GET", .address = o->address};
+    const qn__store_request request = {.method = "GET", .address = o->address, .for_write = 1};
     qn_status status = qn__store_send(&request, &answer, err);
     *text = '\0';
     *tag = (qn__object_tag){""};
