@@ -284,7 +284,7 @@ static int open_table_of_parts(const source_flags *flags, uint64_t threads, qn_d
         return code;
     if (qn_parts_table(parts, flags->part_cache << 20, out, &err) != QN_OK)
         return ranks_failed(&err);
-    if (ranks_is_writer())
+    if (qn_data_note(*out) && ranks_is_writer())
         message_note("note: %s: %s", flags->parts, qn_data_note(*out));
     return -1;
 }

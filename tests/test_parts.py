@@ -69,6 +69,8 @@ def test_parts_that_differ(quern, run_quern, tmp_path):
     found = together(quern, run_quern, tmp_path, ["a.csv", "d.csv", "b.csv"], [["a.csv"], ["d.csv", "b.csv"]],
                      "--label", "y")
     assert found["columns"][-1]["mean"] > 3
+    (tmp_path / "real.csv").write_text("y,count\n0.5,1\n-3.25,255\n1.75,3\n-0.25,0\n")
+    together(quern, run_quern, tmp_path, ["real.csv"], [["real.csv"], ["real.csv"]], "--label", "y", "--histograms")
     (tmp_path / "e.csv").write_text("y,count\n40,1\n50,255\n")
     table(tmp_path / "f.csv", 70, 4, real=False, label=lambda i: f"n{i % 5}")
     (tmp_path / "g.csv").write_text("y,count\nn9,1\nn8,2.5\nn7,-3\n")

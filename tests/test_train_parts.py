@@ -153,6 +153,8 @@ def test_what_cannot_be_in_parts(quern, run_quern, tables, tmp_path):
     for words, says in [(["--data", table, "--data-parts", table], "--data contradicts --data-parts"),
                         (["--data", table, "--part-cache", "9"], "--part-cache needs --data-parts")]:
         assert says in run_quern("train", *words, "-o", tmp_path / "m", status=2).stderr
+    done = run_quern("train", "--data-parts", table, *TABLE, "-o", tmp_path / "m")
+    assert "(null)" not in done.stderr  # a process alone has nothing to say of parts
     run_quern("data", "synth", "digits", "--items", "20", "-o", tmp_path / "images.tar")
     done = ranks.run(quern, 2, "train", "--data-parts", tmp_path / "images.tar", "-o", tmp_path / "m", status=None)
     assert "images of files cannot be in parts yet" in done[0][2]

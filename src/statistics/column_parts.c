@@ -207,13 +207,14 @@ static void set_edges(const describing *d, const target *all) {
 }
 
 static int begin_searches(const describing *d) {
+    const qn_data *data = d->job->data;
     int unsettled = 0;
     for (uint32_t i = 0; i < d->targets; i++) {
         const target *t = &d->target[d->from + i];
         const uint32_t bins = d->job->bins[t->column];
         qn__column_numbers *n = numbers_of(d, t);
-        qn__column_search_begin(&d->search[i], &d->own, n, d->job->data->type == QN_U8,
-                                edges_of(d, t->column), bins);
+        const int bytes = data->type == QN_U8 && t->column < data->features; /* not labels */
+        qn__column_search_begin(&d->search[i], &d->own, n, bytes, edges_of(d, t->column), bins);
         if (edges_of(d, t->column) && bins == 1)
             n->histogram[0] = n->count;
         unsettled |= d->search[i].unsettled;
