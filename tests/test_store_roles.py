@@ -195,6 +195,32 @@ aws_secret_access_key = {s3.SECRET}
     assert "at https://b.s3.us-east-1.amazonaws.com/t.csv" in read(status=1, AWS_PROFILE="off", https_proxy="http://127.0.0.1:9")
 
 
+def test_profiles_as_people_name_them(s3, read, tmp_path):
+    """In quotes, as the AWS command writes a name with blanks; "profile default"; a key without its
+    secret."""
+    config(tmp_path, f"""[profile default]
+endpoint_url = {s3.address}
+[profile 'my own']
+endpoint_url = {s3.address}
+[profile "my half"]
+endpoint_url = {s3.address}
+""", f"""[default]
+aws_access_key_id = {s3.KEY}
+aws_secret_access_key = {s3.SECRET}
+[my own]
+aws_access_key_id = {s3.KEY}
+aws_secret_access_key = {s3.SECRET}
+[my half]
+aws_access_key_id = {s3.KEY}
+""")
+    none = {"AWS_ENDPOINT_URL_S3": ""}
+    assert read(**none) == read(**none, AWS_PROFILE="my own") == 9
+    assert read(**none, AWS_DEFAULT_PROFILE="my own", AWS_PROFILE="absent") == 9
+    told = read(status=1, **none, AWS_PROFILE="my half")
+    assert "aws_secret_access_key is missing" in told and "the profile my half" in told
+    assert "AWS_SECRET_ACCESS_KEY is missing" in read(status=1, AWS_ACCESS_KEY_ID=s3.KEY)
+
+
 def test_a_program_gives_them(s3, read, tmp_path):
     told = {"Version": 1, "AccessKeyId": s3.KEY, "SecretAccessKey": s3.SECRET, "Expiration": "2999-01-01T00:00:00Z"}
     (tmp_path / "told.json").write_text(json.dumps(told))

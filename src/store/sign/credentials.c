@@ -29,59 +29,68 @@ static int copy_variable(const char *name, char *to, size_t capacity) {
     return value && (size_t)snprintf(to, capacity, "%s", value) < capacity;
 }
 
-static int take_pair(qn__credentials *key, const char *id, const char *secret, const char *token) {
-    const int found = copy_variable(id, key->id, sizeof key->id) &&
-                      copy_variable(secret, key->secret, sizeof key->secret);
-    if (found && token)
+/* A pair of which one is missing: without it requests would not be signed, or by another key. */
+static qn_status refuse_half(const char *id, const char *secret, const char *where, qn_error *err) {
+    qn__fail(err, QN_INPUT, "%s is set, but %s is missing or too long", id, secret);
+    qn__at(err, "%s", where);
+    return qn__remedy(err, QN_INPUT, "set both, or none of them");
+}
+
+static qn_status take_pair(qn__credentials *key, const char *id, const char *secret,
+                           const char *token, int *found, qn_error *err) {
+    const int has_id = copy_variable(id, key->id, sizeof key->id) && *key->id;
+    *found = has_id && copy_variable(secret, key->secret, sizeof key->secret) && *key->secret;
+    if (has_id && !*found)
+        return refuse_half(id, secret, "the environment", err);
+    if (*found && token)
         (void)copy_variable(token, key->token, sizeof key->token);
-    if (found)
+    if (*found)
         snprintf(key->source, sizeof key->source, "the environment (%s)", id);
-    return found;
+    return QN_OK;
 }
 
 static qn_status from_environment(const char *profile, qn__credentials *key, int *found,
                                   qn_error *err) {
-    (void)profile, (void)err;
-    *found = take_pair(key, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN");
-    return QN_OK;
+    (void)profile;
+    return take_pair(key, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", found,
+                     err);
 }
 
 static qn_status from_file(const char *profile, qn__profile_file file, qn__credentials *key,
-                           int *found) {
-    *found =
-        qn__profile_get(profile, file, "aws_access_key_id", key->id, sizeof key->id) &&
-        qn__profile_get(profile, file, "aws_secret_access_key", key->secret, sizeof key->secret);
-    if (*found) {
-        (void)qn__profile_get(profile, file, "aws_session_token", key->token, sizeof key->token);
-        snprintf(key->source, sizeof key->source, "the profile %.80s of ~/.aws/%s", profile,
-                 file == QN__PROFILE_CONFIG ? "config" : "credentials");
-    }
+                           int *found, qn_error *err) {
+    static const char *const id = "aws_access_key_id", *const secret = "aws_secret_access_key";
+    *found = qn__profile_get(profile, file, id, key->id, sizeof key->id);
+    if (!*found)
+        return QN_OK;
+    snprintf(key->source, sizeof key->source, "the profile %.80s of ~/.aws/%s", profile,
+             file == QN__PROFILE_CONFIG ? "config" : "credentials");
+    if (!qn__profile_get(profile, file, secret, key->secret, sizeof key->secret))
+        return refuse_half(id, secret, key->source, err);
+    (void)qn__profile_get(profile, file, "aws_session_token", key->token, sizeof key->token);
     return QN_OK;
 }
 
 static qn_status from_credentials_file(const char *profile, qn__credentials *key, int *found,
                                        qn_error *err) {
-    (void)err;
-    return from_file(profile, QN__PROFILE_CREDENTIALS, key, found);
+    return from_file(profile, QN__PROFILE_CREDENTIALS, key, found, err);
 }
 
 static qn_status from_config_file(const char *profile, qn__credentials *key, int *found,
                                   qn_error *err) {
-    (void)err;
-    return from_file(profile, QN__PROFILE_CONFIG, key, found);
+    return from_file(profile, QN__PROFILE_CONFIG, key, found, err);
 }
 
 /* A name that was given wrongly: without credentials the store could only refuse the request. */
 static qn_status from_no_profile(const char *profile, qn__credentials *key, int *found,
                                  qn_error *err) {
-    const char *name = getenv("AWS_PROFILE");
+    const char *variable = qn__profile_variable();
     (void)key, (void)found;
-    if (!name || !*name || qn__profile_exists(profile))
+    if (!variable || qn__profile_exists(profile))
         return QN_OK;
     qn__fail(err, QN_INPUT, "the configuration of AWS has no such profile");
-    qn__at(err, "%.80s (AWS_PROFILE)", name);
-    return qn__remedy(err, QN_INPUT,
-                      "name one of ~/.aws/config or ~/.aws/credentials, or unset AWS_PROFILE");
+    qn__at(err, "%.80s (%s)", profile, variable);
+    return qn__remedy(err, QN_INPUT, "name one of ~/.aws/config or ~/.aws/credentials, or unset %s",
+                      variable);
 }
 
 /* The first of the places that has credentials, in their order. */
@@ -219,11 +228,13 @@ static qn__credentials_source *const places[] = {from_environment,
                                                  qn__role_instance};
 
 static qn_status look(qn__credentials_kind kind, qn__credentials *key, int *found, qn_error *err) {
-    *found = kind == QN__CREDENTIALS_GS &&
-             take_pair(key, "GS_ACCESS_KEY_ID", "GS_SECRET_ACCESS_KEY", NULL);
-    return *found ? QN_OK
-                  : look_at(places, sizeof places / sizeof *places, qn__profile_name(), key, found,
-                            err);
+    qn_status status = QN_OK;
+    *found = 0;
+    if (kind == QN__CREDENTIALS_GS)
+        status = take_pair(key, "GS_ACCESS_KEY_ID", "GS_SECRET_ACCESS_KEY", NULL, found, err);
+    if (status != QN_OK || *found)
+        return status;
+    return look_at(places, sizeof places / sizeof *places, qn__profile_name(), key, found, err);
 }
 
 /* Without a lock. */

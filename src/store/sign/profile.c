@@ -19,9 +19,19 @@ static const struct {
 } files[QN__PROFILE_FILES] = {{"AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"},
                               {"AWS_CONFIG_FILE", ".aws/config"}};
 
+const char *qn__profile_variable(void) {
+    static const char *const variables[] = {"AWS_DEFAULT_PROFILE", "AWS_PROFILE"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *name = getenv(variables[i]);
+        if (name && *name)
+            return variables[i];
+    }
+    return NULL;
+}
+
 const char *qn__profile_name(void) {
-    const char *name = getenv("AWS_PROFILE");
-    return name && *name ? name : "default";
+    const char *variable = qn__profile_variable(), *name = variable ? getenv(variable) : NULL;
+    return name ? name : "default";
 }
 
 int qn__profile_home(const char *below, char *path, size_t capacity) {
@@ -83,7 +93,18 @@ static int is_name(const char *begin, const char *end, const char *text) {
            strncasecmp(begin, text, (size_t)(end - begin)) == 0;
 }
 
-/* "[profile  a]" is the section "profile a". */
+/* The name after a blank may be in quotes, as the AWS command writes it if it has blanks. */
+static void cut_quotes(const char **begin, const char **stop, char wanted) {
+    const char quote = **begin;
+    if ((quote != '"' && quote != '\'') || quote == wanted || *stop - *begin < 2)
+        return;
+    if ((*stop)[-1] == quote) {
+        ++*begin;
+        --*stop;
+    }
+}
+
+/* "[profile  a]" and "[profile 'a']" are the section "profile a". */
 static int is_section(const char *begin, const char *end, const char *section) {
     const char *stop = memchr(begin, ']', (size_t)(end - begin));
     begin++;
@@ -93,10 +114,13 @@ static int is_section(const char *begin, const char *end, const char *section) {
     while (begin < stop && *section) {
         if (is_blank(*begin) != is_blank(*section) || (!is_blank(*begin) && *begin != *section))
             return 0;
-        for (const int blank = is_blank(*begin); blank && begin + 1 < stop && is_blank(begin[1]);)
+        const int blank = is_blank(*begin);
+        while (blank && begin + 1 < stop && is_blank(begin[1]))
             begin++;
         begin++;
         section++;
+        if (blank && begin < stop)
+            cut_quotes(&begin, &stop, *section);
     }
     return begin == stop && !*section;
 }
@@ -182,9 +206,12 @@ static int find_in(qn__profile_file file, const char *section, const char *above
 int qn__profile_get(const char *name, qn__profile_file file, const char *key, char *value,
                     size_t capacity) {
     char section[SECTION];
-    const int plain = file == QN__PROFILE_CREDENTIALS || strcmp(name, "default") == 0;
-    snprintf(section, sizeof section, "%s%s", plain ? "" : "profile ", name);
-    return find_in(file, section, NULL, key, value, capacity);
+    const int is_config = file == QN__PROFILE_CONFIG;
+    snprintf(section, sizeof section, "%s%s", is_config ? "profile " : "", name);
+    if (find_in(file, section, NULL, key, value, capacity))
+        return 1;
+    return is_config && strcmp(name, "default") == 0 &&
+           find_in(file, name, NULL, key, value, capacity);
 }
 
 int qn__profile_section_get(const char *kind, const char *name, const char *key, char *value,

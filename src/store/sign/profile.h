@@ -11,7 +11,10 @@ typedef enum qn__profile_file {
     QN__PROFILE_FILES
 } qn__profile_file;
 
-/* The profile in use: AWS_PROFILE, else "default". */
+/* The variable that names the profile: AWS_DEFAULT_PROFILE, else AWS_PROFILE, as the AWS command
+ * has them; NULL: neither is set. */
+const char *qn__profile_variable(void);
+/* The profile in use: that of the variable, else "default". */
 const char *qn__profile_name(void);
 
 /* Writes a setting of the profile and returns 1; 0: the file does not have it, or it is longer. The
