@@ -6,20 +6,10 @@
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Why the files are looked at. */
 enum { IN_TIME = 1, ASKED };
-
-static void tell_served(const qn__models *models, const qn__model_origin *source) {
-    char text[600];
-    if (!models->options.note || !source->served)
-        return;
-    snprintf(text, sizeof text, "%s version %s is served from its new file, %.16s", source->name,
-             source->version, qn_model_digest(source->served->model));
-    models->options.note(models->options.user, text);
-}
 
 static void look_at_all(qn__models *models, int asked) {
     qn_error err;
@@ -31,7 +21,7 @@ static void look_at_all(qn__models *models, int asked) {
         if (qn__origin_look(models, s, asked, &err) != QN_OK)
             qn__models_tell(models, s->path, &err);
         else if (s->served != before)
-            tell_served(models, s);
+            qn__models_tell_served(models, s);
     }
     for (size_t i = 0; i < models->folders; i++)
         if (qn__models_walk(models, &models->folder[i], asked ? QN__WALK_ALL : QN__WALK_HERE,

@@ -85,7 +85,11 @@ static qn_status look_at(qn__models *models, const char *folder, const char *nam
     if (!source)
         return err->status;
     source->seen = 1;
-    return qn__origin_look(models, source, asked || !source->served, err);
+    const qn__served *before = source->served;
+    const qn_status status = qn__origin_look(models, source, asked || !source->served, err);
+    if (models->kept && status == QN_OK && source->served != before)
+        qn__models_tell_served(models, source);
+    return status;
 }
 
 /* Where a walk stands. */

@@ -226,6 +226,15 @@ void qn__models_tell(qn__models *models, const char *path, const qn_error *err) 
     models->options.note(models->options.user, text);
 }
 
+void qn__models_tell_served(const qn__models *models, const qn__model_origin *source) {
+    char text[600];
+    if (!models->options.note || !source->served)
+        return;
+    snprintf(text, sizeof text, "%s version %s is served from its new file, %.16s", source->name,
+             source->version, qn_model_digest(source->served->model));
+    models->options.note(models->options.user, text);
+}
+
 /* ---------------------------------------------------------------------------------------- serving
  */
 

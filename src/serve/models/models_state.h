@@ -71,6 +71,8 @@ qn__model_origin *qn__origin_add(qn__models *models, const char *name, const cha
                                  const char *path, const char *folder, qn_error *err);
 /* Says why a file or folder is not served as it is now, once for each state of it. */
 void qn__models_tell(qn__models *models, const char *path, const qn_error *err);
+/* Tells that a model is served from a new file. */
+void qn__models_tell_served(const qn__models *models, const qn__model_origin *source);
 /* Frees what has no requests any more. */
 void qn__models_bury(qn__models *models);
 
