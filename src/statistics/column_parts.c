@@ -160,7 +160,7 @@ static qn_status join_extremes(describing *d, qn_error *err) {
         own[2 * i + 2] = d->target[d->from + i].least;
         own[2 * i + 3] = d->target[d->from + i].greatest;
     }
-    const qn_status status = qn__part_rows_gather(d->parts, own, bytes, all, err);
+    const qn_status status = qn__parts_gather_each(d->parts, own, bytes, all, err);
     for (uint32_t r = 0; r < d->parts->ranks && status == QN_OK; r++)
         for (uint32_t i = 0; i < d->targets; i++) {
             const float *pair = all + r * (2 * (size_t)d->targets + 2) + 2 * (size_t)i + 2;

@@ -29,8 +29,8 @@ static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->fi
 
 /* All-gather of `bytes` from each rank, which begin with a byte that is not 0. Fails with QN_IO
  * where a rank has died: its part is missing. */
-qn_status qn__part_rows_gather(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
-                               qn_error *err);
+qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
+                                qn_error *err);
 
 /* Adds `count` words of all ranks; each rank gets the sums. Fails as above. */
 qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, qn_error *err);
@@ -45,7 +45,7 @@ typedef struct qn__parts_blobs {
     uint64_t *size; /* of each rank */
 } qn__parts_blobs;
 
-/* For qn__parts_blobs_release, in any case. Fails as qn__part_rows_gather. */
+/* For qn__parts_blobs_release, in any case. Fails as qn__parts_gather_each. */
 qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_t size,
                                  qn__parts_blobs *out, qn_error *err);
 void qn__parts_blobs_release(qn__parts_blobs *blobs);

@@ -77,7 +77,7 @@ static qn_status compare(const qn_parts *parts, const uint8_t digest[32], int *s
             qn__cluster_fail(parts->cluster, err);
         return QN_MEMORY;
     }
-    const qn_status status = qn__part_rows_gather(parts, own, sizeof own, all, err);
+    const qn_status status = qn__parts_gather_each(parts, own, sizeof own, all, err);
     *same = status == QN_OK;
     for (uint32_t r = 0; r < parts->ranks && *same; r++)
         *same = memcmp(all + r * sizeof own, own, sizeof own) == 0;

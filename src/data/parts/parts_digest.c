@@ -67,7 +67,7 @@ static qn_status exchange(const stream *s, qn_error *err) {
         own->present[0] = 1;
         if (size > 0)
             memcpy(own->bytes, s->bytes + at, size);
-        status = qn__part_rows_gather(s->parts, own, sizeof *own, all, err);
+        status = qn__parts_gather_each(s->parts, own, sizeof *own, all, err);
         if (status == QN_OK)
             take_slice(s, all, at);
     }

@@ -17,8 +17,8 @@ static qn_status tell_death(const qn_parts *parts, uint32_t rank, qn_error *err)
     return qn__remedy(err, QN_IO, "start all ranks again");
 }
 
-qn_status qn__part_rows_gather(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
-                               qn_error *err) {
+qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
+                                qn_error *err) {
     if (!parts->cluster) {
         memcpy(all, own, bytes);
         return QN_OK;
@@ -70,7 +70,7 @@ qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_
     *out = (qn__parts_blobs){.size = qn__alloc(parts->ranks, sizeof *out->size, err)};
     qn_status status = sizes && out->size ? QN_OK : fail(parts, QN_MEMORY, err);
     if (status == QN_OK)
-        status = qn__part_rows_gather(parts, told, sizeof told, sizes, err);
+        status = qn__parts_gather_each(parts, told, sizeof told, sizes, err);
     for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++) {
         out->size[r] = sizes[2 * r + 1];
         out->each = out->size[r] + 1 > out->each ? out->size[r] + 1 : out->each;

@@ -89,7 +89,7 @@ static qn_status gather_names(qn_parts *parts, const qn__parts_lot *lot, qn_erro
         snprintf(own, sizeof own, "%.150s", lot->list.file[lot->from].path);
     if (count > 1)
         snprintf(own + strlen(own), sizeof own - strlen(own), " and %zu more", count - 1);
-    return qn__part_rows_gather(parts, own, sizeof own, parts->name, err);
+    return qn__parts_gather_each(parts, own, sizeof own, parts->name, err);
 }
 
 /* ------------------------------------------------------------------ one table */

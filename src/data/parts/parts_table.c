@@ -361,7 +361,7 @@ static qn_status gather_digests(whole *w, qn_error *err) {
     snprintf(own, sizeof own, "%s", qn_data_digest(w->parts->own));
     w->digest = qn__alloc(w->parts->ranks, sizeof *w->digest, err);
     const qn_status status = qn__parts_agree(w->parts, w->digest ? QN_OK : QN_MEMORY, err);
-    return status == QN_OK ? qn__part_rows_gather(w->parts, own, sizeof own, w->digest, err)
+    return status == QN_OK ? qn__parts_gather_each(w->parts, own, sizeof own, w->digest, err)
                            : status;
 }
 
