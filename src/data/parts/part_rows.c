@@ -14,7 +14,6 @@ struct qn__asked_rows {
     uint32_t count, requests;
     place *row;                 /* of one part after the other */
     qn__item_request **request; /* of the rows of other ranks, in that order */
-    uint32_t *rows;             /* of each request */
 };
 
 /* The part that has a row. */
@@ -38,7 +37,6 @@ static uint32_t rows_at_once(const qn__part_rows *from) {
 
 static void free_all(qn__asked_rows *a) {
     qn__free(a->row);
-    qn__free(a->rows);
     qn__free((void *)a->request);
     qn__free(a);
 }
@@ -48,16 +46,16 @@ static int sort(const qn__part_rows *from, const uint64_t *row, uint8_t *const *
                 qn__asked_rows *a, qn_error *err) {
     uint32_t *at = qn__alloc((uint64_t)from->ranks + 1, sizeof *at, err);
     uint32_t *part = qn__alloc(a->count, sizeof *part, err);
-    for (uint32_t i = 0; at && part && i < a->count; ++i)
+    const int fine = at && part;
+    for (uint32_t i = 0; fine && i < a->count; ++i)
         ++at[1 + (part[i] = part_of(from, row[i]))];
-    for (uint32_t p = 0; at && part && p < from->ranks; ++p)
+    for (uint32_t p = 0; fine && p < from->ranks; ++p)
         at[p + 1] += at[p];
-    for (uint32_t i = 0; at && part && i < a->count; ++i)
+    for (uint32_t i = 0; fine && i < a->count; ++i)
         a->row[at[part[i]]++] = (place){row[i] - from->first[part[i]], part[i], to[i]};
-    const int done = at && part;
     qn__free(at);
     qn__free(part);
-    return done;
+    return fine;
 }
 
 /* The end of the rows of one part, or of one request of it, that begin at `i`. */
@@ -75,7 +73,6 @@ static int send(const qn__part_rows *from, qn__asked_rows *a, uint32_t i, uint32
     qn__item_request *request = qn__items_ask(from->items, a->row[i].part, piece, end - i, err);
     if (!request)
         return 0;
-    a->rows[a->requests] = end - i;
     a->request[a->requests++] = request;
     return 1;
 }
@@ -100,9 +97,8 @@ qn__asked_rows *qn__part_rows_ask(const qn__part_rows *from, const uint64_t *row
         return NULL;
     a->count = count;
     a->row = qn__alloc(count, sizeof *a->row, err);
-    a->rows = qn__alloc(count, sizeof *a->rows, err);
     a->request = (qn__item_request **)qn__alloc(count, sizeof *a->request, err);
-    if (a->row && a->rows && a->request && sort(from, row, to, a, err) && send_all(from, a, err))
+    if (a->row && a->request && sort(from, row, to, a, err) && send_all(from, a, err))
         return a;
     qn__part_rows_drop(from, a);
     return NULL;
