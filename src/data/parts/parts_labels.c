@@ -145,14 +145,6 @@ static void number(const qn_data *own, const labels *l, int numbered, int32_t *t
     }
 }
 
-static void drop_names(qn__schema *schema) {
-    for (uint32_t k = 0; k < schema->classes; k++)
-        qn__free(schema->class_name[k]);
-    qn__free(schema->class_name);
-    schema->class_name = NULL;
-    schema->classes = 0;
-}
-
 static qn_status apply(qn_data *own, const labels *l, int numbered, qn_error *err) {
     int32_t *to = qn__alloc(own->classes, sizeof *to, err);
     if (!to)
@@ -161,7 +153,7 @@ static qn_status apply(qn_data *own, const labels *l, int numbered, qn_error *er
     for (uint64_t i = 0; i < own->items; i++)
         own->labels[i] = to[own->labels[i]];
     qn__free(to);
-    drop_names(own->schema);
+    qn__schema_drop_classes(own->schema);
     own->schema->target = numbered ? QN__TARGET_INDEX : QN__TARGET_CLASS;
     own->classes = numbered ? (uint32_t)l->greatest + 1 : l->set.count;
     return QN_OK;

@@ -36,6 +36,12 @@ void qn__feature_drop_categories(qn__feature *feature) {
     feature->categories = 0;
 }
 
+void qn__schema_drop_classes(qn__schema *schema) {
+    free_texts(schema->class_name, schema->classes);
+    schema->class_name = NULL;
+    schema->classes = 0;
+}
+
 void qn__schema_free(qn__schema *schema) {
     if (!schema)
         return;

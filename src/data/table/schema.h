@@ -88,6 +88,9 @@ qn__schema *qn__schema_copy(const qn__schema *schema, qn_error *err);
 qn__schema *qn__schema_join(const qn__schema *labels, const qn__schema *columns,
                             const uint32_t *column, uint32_t features, qn_error *err);
 
+/* Frees the names of the classes: there are 0. */
+void qn__schema_drop_classes(qn__schema *schema);
+
 void qn__schema_free(qn__schema *schema); /* accepts NULL */
 
 /* 1 when a model need not store the schema: it is NULL, or it has only narrow columns of numbers,

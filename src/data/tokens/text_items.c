@@ -363,9 +363,7 @@ static void replace_labels(making *m) {
     if (!m->targets)
         return;
     qn__schema *schema = data->schema;
-    for (uint32_t c = 0; c < schema->classes; c++)
-        qn__free(schema->class_name[c]);
-    qn__free((void *)schema->class_name);
+    qn__schema_drop_classes(schema);
     schema->class_name = m->tags.name;
     schema->classes = m->tags.count;
     schema->target = QN__TARGET_SEVERAL;
