@@ -46,8 +46,7 @@ struct qn__items {
     uint32_t waits;
 };
 
-/* ------------------------------------------------------------------------------- what others ask
- */
+/* ------------------------------------------------------------ what others ask */
 
 /* The bytes of the pieces together; 0: too many, or none. */
 static uint32_t bytes_of(const qn__item_piece *piece, uint32_t count) {
@@ -230,8 +229,7 @@ static void on_gone(void *user, uint32_t rank) {
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ------------------------------------------------------------------------------ what this rank
- * asks */
+/* ------------------------------------------------------------ what this rank asks */
 
 static qn__message_buffer *request_body(const qn__items *s, const qn__item_request *r) {
     const size_t size = r->count * sizeof *r->piece;

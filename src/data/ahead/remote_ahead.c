@@ -41,8 +41,7 @@ struct qn__remote_ahead {
     uint8_t **to;
 };
 
-/* -------------------------------------------------------------------------------- places and rows
- */
+/* ------------------------------------------------------------ places and rows */
 
 /* The place at which the batch of a number begins. */
 static uint64_t place_of(const qn__remote_ahead *a, uint64_t number) {
@@ -67,8 +66,7 @@ static atomic_uint *slot_at(const qn__remote_ahead *a, uint64_t place) {
     return &a->buffer.slot[place % a->buffer.places];
 }
 
-/* -------------------------------------------------------------------------------------- one step
- */
+/* ------------------------------------------------------------ one step */
 
 static void forget(qn__remote_ahead *a, step *s) {
     for (uint32_t i = 0; i < s->count; ++i)

@@ -37,8 +37,7 @@ typedef struct whole {
     _Atomic(qn_data *) *adopted; /* of each rank: its part, where this rank read it again */
 } whole;
 
-/* ---------------------------------------------------------------------------------- what is here
- */
+/* ------------------------------------------------------------ what is here */
 
 static const uint8_t *array_of(const qn_data *part, uint32_t kind) {
     switch (kind) {
@@ -90,8 +89,7 @@ static qn_status adopt(void *user, uint32_t part, qn_error *err) {
     return QN_MISMATCH;
 }
 
-/* ---------------------------------------------------------------------------------------- filling
- */
+/* ------------------------------------------------------------ filling */
 
 /* Open requests of a fill, and where their answers go. */
 typedef struct filling {
@@ -145,26 +143,9 @@ static void fetch_array(filling *f, uint32_t k, uint64_t from, uint64_t end, uin
     }
 }
 
-static qn_status name_files(whole *w, qn_status status, qn_error *err);
-
-static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, qn_error *err) {
-    whole *w = user;
-    const uint64_t rows = w->parts->first[w->parts->ranks];
-    filling f = {.whole = w, .err = err};
-    memset(to, 0, count);
-    for (uint32_t k = 0; k < ARRAYS && f.status == QN_OK; ++k) {
-        const uint64_t begin = w->array[k].begin, end = begin + rows * w->array[k].stride;
-        const uint64_t low = first > begin ? first : begin;
-        const uint64_t high = first + count < end ? first + count : end;
-        if (low < high)
-            fetch_array(&f, k, low - begin, high - begin, to + (low - first));
-    }
-    finish(&f);
-    return name_files(w, f.status, err);
-}
-
-/* Values that could not be got end the job of all ranks, at its next step. */
-static qn_status name_files(whole *w, qn_status status, qn_error *err) {
+/* Rows that could not be got end the job of all ranks at its next step. The message gets the files
+ * of the rank that it names. */
+static qn_status end_job(whole *w, qn_status status, qn_error *err) {
     if (status != QN_IO)
         return status;
     for (uint32_t part = 0; part < w->parts->ranks; ++part) {
@@ -180,8 +161,23 @@ static qn_status name_files(whole *w, qn_status status, qn_error *err) {
     return QN_IO;
 }
 
-/* ------------------------------------------------------------------------------------------- rows
- */
+static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, qn_error *err) {
+    whole *w = user;
+    const uint64_t rows = qn__parts_items(w->parts);
+    filling f = {.whole = w, .err = err};
+    memset(to, 0, count);
+    for (uint32_t k = 0; k < ARRAYS && f.status == QN_OK; ++k) {
+        const uint64_t begin = w->array[k].begin, end = begin + rows * w->array[k].stride;
+        const uint64_t low = first > begin ? first : begin;
+        const uint64_t high = first + count < end ? first + count : end;
+        if (low < high)
+            fetch_array(&f, k, low - begin, high - begin, to + (low - first));
+    }
+    finish(&f);
+    return end_job(w, f.status, err);
+}
+
+/* ------------------------------------------------------------ rows */
 
 static qn__asked_rows *ask_rows(void *user, const uint64_t *row, uint8_t *const *to, uint32_t count,
                                 qn_error *err) {
@@ -191,7 +187,7 @@ static qn__asked_rows *ask_rows(void *user, const uint64_t *row, uint8_t *const 
 
 static qn_status take_rows(void *user, qn__asked_rows *asked, qn_error *err) {
     whole *w = user;
-    return name_files(w, qn__part_rows_take(&w->rows, asked, err), err);
+    return end_job(w, qn__part_rows_take(&w->rows, asked, err), err);
 }
 
 static void drop_rows(void *user, qn__asked_rows *asked) {
@@ -215,8 +211,7 @@ static qn_status check_rows(void *user, qn_error *err) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------- the
- * table */
+/* ------------------------------------------------------------ the table */
 
 static void release(void *memory) {
     whole *w = memory;
@@ -240,7 +235,7 @@ static const qn_data *first_of(const qn_parts *parts) {
  * dropped. *droppable: bytes of the values. */
 static uint64_t lay_out(whole *w, uint64_t *droppable) {
     const qn_data *like = first_of(w->parts), *own = w->parts->own;
-    const uint64_t rows = w->parts->first[w->parts->ranks], block = QN__FAULT_BLOCK;
+    const uint64_t rows = qn__parts_items(w->parts), block = QN__FAULT_BLOCK;
     const uint64_t stride[ARRAYS] = {qn__data_stride(own), like->labels ? sizeof(int32_t) : 0,
                                      like->targets ? sizeof(float) : 0,
                                      like->weights ? sizeof(float) : 0};
@@ -280,7 +275,7 @@ static qn_status describe(whole *w, qn_data **out, qn_error *err) {
 
 static void point(whole *w, qn_data *data) {
     const uint8_t *memory = qn__fault_space_memory(w->space);
-    data->items = w->parts->first[w->parts->ranks];
+    data->items = qn__parts_items(w->parts);
     data->values = memory;
     /* Nobody writes to labels; the pointers are not const for those who allocate them. */
     if (data->labels)
