@@ -18,6 +18,7 @@ from pathlib import Path
 
 import checkpoints as cp
 import http_server
+import machine
 import numpy as np
 import pytest
 import serving
@@ -182,6 +183,16 @@ def test_a_file_that_changes(s3, digest):
     s3.fault("do", method="GET", key="large.csv", skip=2, action=lambda: s3.put("b/large.csv", LARGE[:-99] + b"\n"))
     told = digest("s3://b/large.csv", "--no-cache", status=1)
     assert "the file changed while it was read\n  at s3://b/large.csv" in told
+
+
+def test_a_full_cache_folder(s3, own, quern, tmp_path):
+    machine.need("mounting a disk")
+    (tmp_path / "disk").mkdir()
+    s3.put("b/t.csv", LARGE)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=600k tmpfs disk; exec "$@"', "sh",
+                           quern, "data", "info", "s3://b/t.csv"], cwd=tmp_path, capture_output=True, text=True,
+                          env={**own, "QUERN_CACHE": "disk", "TMPDIR": "disk"})
+    assert done.returncode == 1 and "has no space for the file" in done.stderr, done.stderr
 
 
 def test_refusals(s3, digest, tmp_path):

@@ -126,7 +126,8 @@ static qn_status fetch_run(qn__cached *file, uint64_t begin, uint64_t end, qn_er
         if (begin == end)
             break;
         const uint64_t last = stop * QN__CACHED_BLOCK;
-        filling f = {.file = file, .at = begin * QN__CACHED_BLOCK, .block = block, .err = err};
+        qn_error why = {.what = ""}; /* `err` has what the request says of its end */
+        filling f = {.file = file, .at = begin * QN__CACHED_BLOCK, .block = block, .err = &why};
         const qn__object_range range = {.address = file->address,
                                         .about = &file->about,
                                         .from = f.at,
@@ -135,6 +136,8 @@ static qn_status fetch_run(qn__cached *file, uint64_t begin, uint64_t end, qn_er
                                         .user = &f,
                                         .stop = &file->stop};
         status = qn__object_read(&range, err);
+        if (f.status != QN_OK && err)
+            *err = why;
         if (f.status != QN_OK)
             status = f.status;
         begin = stop;
