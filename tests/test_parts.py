@@ -106,6 +106,9 @@ def test_parts_that_are_not_one_table(quern, run_quern, tmp_path):
         done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1,
                          own={0: ["--data-parts", "a.csv"], 1: ["--data-parts", f"{other}.csv"]})
         assert all(text in done[0][2] for text in said), done[0][2]
+    own = {rank: ["--data-parts", "a.csv", "--task", task] for rank, task in enumerate(["classify", "regress"])}
+    done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1, own=own)
+    assert "differs from rank 0" in done[0][2] and "--task regress, not in parts, --task classify" in done[0][2]
 
 
 @pytest.mark.parametrize("words", ["kmeans --set clusters=3 --drop y", "pca --drop y", "ridge --label y",
