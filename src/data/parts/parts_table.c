@@ -301,9 +301,10 @@ static void point(whole *w, qn_data *data) {
 /* Says how the files were understood. */
 static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err) {
     char text[200];
-    snprintf(text, sizeof text, "%llu files are the parts of %u ranks: %llu items in all",
-             (unsigned long long)parts->paths->first[parts->ranks], parts->ranks,
-             (unsigned long long)qn__parts_items(parts));
+    const unsigned long long files = parts->paths->first[parts->ranks];
+    snprintf(text, sizeof text, "%llu %s the part%s of %u rank%s: %llu items in all", files,
+             files == 1 ? "file is" : "files are", files == 1 ? "" : "s", parts->ranks,
+             parts->ranks == 1 ? "" : "s", (unsigned long long)qn__parts_items(parts));
     return qn__data_add_note(data, text, err);
 }
 
