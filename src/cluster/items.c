@@ -48,11 +48,14 @@ struct qn__items {
 
 /* ------------------------------------------------------------ what others ask */
 
-/* The bytes of the pieces together; 0: too many, or none. */
+/* The bytes of the pieces together; 0: too many, or a piece is empty. */
 static uint32_t bytes_of(const qn__item_piece *piece, uint32_t count) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < count && bytes <= QN__ANSWER_MOST; ++i)
+    for (uint32_t i = 0; i < count && bytes <= QN__ANSWER_MOST; ++i) {
+        if (piece[i].bytes == 0)
+            return 0;
         bytes += piece[i].bytes;
+    }
     return bytes <= QN__ANSWER_MOST ? (uint32_t)bytes : 0;
 }
 
@@ -356,6 +359,7 @@ static void release(qn__items *s) {
     while (s->first) {
         waiting *w = s->first;
         s->first = w->next;
+        refuse(s, w, "it has closed the table"); /* its rank waits for an answer */
         free_waiting(w);
     }
     pthread_mutex_destroy(&s->lock);
