@@ -143,11 +143,8 @@ static void fetch_array(filling *f, uint32_t k, uint64_t from, uint64_t end, uin
     }
 }
 
-/* Rows that could not be got end the job of all ranks at its next step. The message gets the files
- * of the rank that it names. */
-static qn_status end_job(whole *w, qn_status status, qn_error *err) {
-    if (status != QN_IO)
-        return status;
+/* The message gets the files of the rank that it names. */
+static void name_files(const whole *w, qn_error *err) {
     for (uint32_t part = 0; part < w->parts->ranks; ++part) {
         const char *name = qn_cluster_name(w->parts->cluster, part);
         const size_t length = strlen(name);
@@ -156,9 +153,18 @@ static qn_status end_job(whole *w, qn_status status, qn_error *err) {
     }
     qn__remedy(err, QN_IO,
                "put the files of all parts where every rank can read them, or start again");
+}
+
+/* Rows that could not be got, for whatever reason, end the job of all ranks at its next collective
+ * call. Such a call lies before each model and checkpoint that is written. */
+static qn_status end_job(const whole *w, qn_status status, qn_error *err) {
+    if (status == QN_OK)
+        return QN_OK;
+    if (status == QN_IO)
+        name_files(w, err);
     qn_error copy = *err;
     qn__cluster_fail(w->parts->cluster, &copy);
-    return QN_IO;
+    return status;
 }
 
 static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, qn_error *err) {
