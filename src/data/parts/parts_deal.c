@@ -23,7 +23,7 @@ static void add_ends(qn__sha256 *hash, const char *path, uint64_t size, uint8_t 
     close(file);
 }
 
-/* Adds what identifies a file. Returns its size, at least 1; 1 where that is not known. */
+/* Adds what identifies a file. Returns 1 more than its size; 1 where that is not known. */
 static uint64_t add_file(qn__sha256 *hash, const char *path, uint8_t *buffer) {
     struct stat info;
     uint64_t size = 0;
