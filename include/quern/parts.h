@@ -60,9 +60,9 @@ QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
  * must come before qn_cluster_leave; until then it gives rows to others. Where a rank ends, another
  * one reads its part again if it finds the same files. Otherwise what needs the part fails on all
  * ranks with QN_IO, and names the files. The texts of the options of qn_parts_open must stay valid
- * until then. Fails alike on all ranks: with QN_UNSUPPORTED for images of files, and where the
- * system does not report accesses to memory (userfaultfd of Linux 5.11), with QN_MEMORY, QN_IO or
- * QN_CLUSTER. */
+ * until then. Fails alike on all ranks: with QN_UNSUPPORTED for images of files, for items of
+ * more than 4 MiB where not all values are kept, and where the system does not report accesses to
+ * memory (userfaultfd of Linux 5.11), with QN_MEMORY, QN_IO or QN_CLUSTER. */
 QN_API qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err);
 
 #ifdef __cplusplus

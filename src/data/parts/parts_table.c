@@ -314,6 +314,16 @@ static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err)
     return qn__data_add_note(data, text, err);
 }
 
+/* A row is asked for in one request. */
+static qn_status check_stride(const whole *w, qn_error *err) {
+    if (!w->partial || qn__data_stride(w->parts->own) <= QN__ANSWER_MOST)
+        return QN_OK;
+    qn__fail(err, QN_UNSUPPORTED,
+             "items of more than 4 MiB cannot be in parts, unless all values are kept");
+    return qn__remedy(err, QN_UNSUPPORTED,
+                      "let each rank keep all values, or read all of the data");
+}
+
 static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *err) {
     const qn_parts *parts = w->parts;
     const qn__item_holder holder = {w, adopt, copy_piece};
@@ -322,7 +332,7 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
     const uint64_t bytes = lay_out(w, &droppable);
     w->partial = kept < droppable;
     w->adopted = (_Atomic(qn_data *) *)qn__alloc(parts->ranks, sizeof *w->adopted, err);
-    qn_status status = w->adopted ? QN_OK : QN_MEMORY;
+    qn_status status = w->adopted ? check_stride(w, err) : QN_MEMORY;
     if (status == QN_OK)
         status = describe(w, out, err);
     if (status == QN_OK)
