@@ -1,5 +1,6 @@
 """Data in parts (`train --data-parts`): the files are spread over the ranks, and no rank reads all.
-The bytes of the model are those of one process with all files, whoever has which and whoever dies."""
+The bytes of the model are those of one process with all files, on whatever ranks they are and
+whichever rank dies."""
 
 import json
 import shutil

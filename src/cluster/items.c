@@ -221,6 +221,13 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
         qn__buffer_drop(body);
 }
 
+static int is_gone(qn__items *s, uint32_t rank) {
+    pthread_mutex_lock(&s->lock);
+    const int gone = qn__ranks_has(&s->gone, rank);
+    pthread_mutex_unlock(&s->lock);
+    return gone;
+}
+
 static void on_gone(void *user, uint32_t rank) {
     qn__items *s = user;
     pthread_mutex_lock(&s->lock);
@@ -329,8 +336,9 @@ qn_status qn__items_wait(qn__items *s, qn__item_request *r, const uint8_t **byte
         *bytes = r->body->data;
         return QN_OK;
     }
-    return qn__fail(err, QN_IO, "%s is gone, and no other rank can read its part: %s",
-                    qn_cluster_name(s->cluster, r->part), r->reason);
+    return qn__fail(err, QN_IO, "%s %s, and no other rank can read its part: %s",
+                    qn_cluster_name(s->cluster, r->part),
+                    is_gone(s, r->part) ? "is gone" : "does not give its items", r->reason);
 }
 
 void qn__items_drop(qn__items *s, qn__item_request *r) {

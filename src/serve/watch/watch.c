@@ -81,7 +81,8 @@ static qn_status check_prompts(const qn_model *model, const qn_watch_options *o,
     if (!qn__watch_has_prompts(model, o))
         return o->generate
                    ? refuse_option(err, "", "answers of this model are not texts that go on",
-                                   "leave these options out, or give a model of next tokens")
+                                   "leave out the options of texts (from `generate.tokens` to "
+                                   "`generate.batch`), or give a model of next tokens")
                    : QN_OK;
     if (o->all_outputs)
         return refuse_option(err, "`watch.all_outputs`", "the answers are texts", "leave it out");
