@@ -27,8 +27,7 @@ def of(table):
         return Reader(table)
     if isinstance(table, Iterator):
         first = next(table, None)
-        rest = itertools.chain(() if first is None else (first,), table)
-        return Batches(rest) if _is_batch(first) else rest
+        return Batches(itertools.chain((first,), table)) if _is_batch(first) else table
     return Batches(table) if isinstance(table, list) and table and all(map(_is_batch, table)) else table
 
 
