@@ -6,6 +6,7 @@ all of them beside the values.
 
 import ctypes as C
 import itertools
+import os
 from collections.abc import Iterator
 
 from . import _arrow
@@ -27,7 +28,10 @@ def of(table):
         return Reader(table)
     if isinstance(table, Iterator):
         first = next(table, None)
-        return Batches(itertools.chain((first,), table)) if _is_batch(first) else table
+        rest = itertools.chain((first,), table)
+        if _is_batch(first):
+            return Batches(rest)
+        return rest if isinstance(first, (str, os.PathLike)) else table  # what is refused keeps its name
     return Batches(table) if isinstance(table, list) and table and all(map(_is_batch, table)) else table
 
 

@@ -116,6 +116,7 @@ static void ask_wrongly(thread_ranks_member *m) {
                      strstr(err.what, "the request ") != NULL;
         qn__items_drop(items, request);
     }
+    meet(m->cluster); /* the other rank waits for nothing that the next answer could be taken for */
     /* Not even a whole number of pieces; and the answer of a question that nobody asked. */
     const qn__head ask = {.type = QN__MESSAGE_ASK, .extra = 1, .number = {99}, .bytes = 5};
     const qn__head answer = {.type = QN__MESSAGE_ANSWER, .number = {1}};
