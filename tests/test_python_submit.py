@@ -65,5 +65,5 @@ def test_what_cannot_be_submitted(q, quern, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     with pytest.raises(q.QuernError, match='no command "kubectl"'):
         q.submit("kubernetes", "train", {"output": "m"}, image="i", program=quern)
-    with pytest.raises(q.UnsupportedError, match="no command quern"):
+    with pytest.raises(q.UnsupportedError, match="command quern is not on the PATH"):
         q.jobs()

@@ -78,7 +78,7 @@ class Batches:
         try:
             if self.current is None:
                 self.current = self._next()
-        except BaseException as failure:  # it goes through the library to whoever called
+        except BaseException as failure:  # it goes through the library to the caller
             self.failure = failure
             return _abi.QN_INPUT
         self.given, self.current = self.current, None  # the library reads it before the next call

@@ -120,7 +120,7 @@ class Batches(_arrow.Export):
         try:
             C.memset(to, 0, C.sizeof(to.contents))
             work(to)
-        except BaseException as failure:  # it goes through the library to whoever called
+        except BaseException as failure:  # it goes through the library to the caller
             self.failure = failure
             return _EIO
         return 0

@@ -19,7 +19,7 @@ def _program(program):
     beside = os.path.join(os.path.dirname(sys.executable), "quern")
     found = os.fspath(program) if program is not None else beside if os.access(beside, os.X_OK) else shutil.which("quern")
     if found is None:
-        raise errors.UnsupportedError("there is no command quern on the PATH", "", "install it, or give program=")
+        raise errors.UnsupportedError("the command quern is not on the PATH", "", "install it, or give program=")
     return found
 
 

@@ -14,7 +14,7 @@ struct qn_parts {
     char (*name)[184];  /* of the files of each rank, for messages: "b.csv and 3 more" */
     qn_data *own;       /* the rows of this rank, with schema, type and classes of the whole; it may
                            have no items */
-    uint64_t *in_class; /* items of each class of the whole; NULL: labels are no classes */
+    uint64_t *in_class; /* items of each class of the whole; NULL: labels are not classes */
     char digest[65];    /* of the whole */
     /* For qn__parts_read: what ranks said of their parts, the files of all, the caller's options.
      */
