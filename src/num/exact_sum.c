@@ -66,6 +66,25 @@ void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other) {
     carry(sum);
 }
 
+/* After a carry a negative sum has digits up to its last limb, all of them the largest: the limb
+ * below takes the sign. */
+void qn__exact_limbs(qn__exact_sum *sum, uint32_t *first, uint32_t *end) {
+    uint32_t low = 0, high = QN__EXACT_LIMBS;
+    carry(sum);
+    for (int i = QN__EXACT_LIMBS - 1; i > 0 && sum->limb[i] == -1; i--) {
+        sum->limb[i] = 0;
+        sum->limb[i - 1] -= (int64_t)1 << 32;
+    }
+    while (high > 0 && sum->limb[high - 1] == 0)
+        high--;
+    while (low < high && sum->limb[low] == 0)
+        low++;
+    if (low == high)
+        return;
+    *first = *first == *end || low < *first ? low : *first;
+    *end = high > *end ? high : *end;
+}
+
 int qn__exact_compare(qn__exact_sum *sum, qn__exact_sum *other) {
     carry(sum);
     carry(other);

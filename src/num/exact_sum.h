@@ -31,6 +31,11 @@ void qn__exact_add_scaled(qn__exact_sum *sum, uint64_t value, int power, int neg
 /* Adds another sum, after propagating its carries. */
 void qn__exact_merge(qn__exact_sum *sum, qn__exact_sum *other);
 
+/* Widens the range *first .. *end - 1 (both 0: none) to all limbs of a sum that are not 0, after
+ * giving it as few as it can have. They are then within 2^32 of 0, so that sums of limbs of 2^30
+ * sums fit. */
+void qn__exact_limbs(qn__exact_sum *sum, uint32_t *first, uint32_t *end);
+
 /* The magnitude of a sum as a natural number; returns its sign, -1, 0 or 1. */
 int qn__exact_magnitude(qn__exact_sum *sum, qn__natural *out);
 

@@ -94,6 +94,27 @@ static void test_compare(void **state) {
 
 /* The same numbers in another order, and in parts that are merged: the limbs are equal after a
  * carry. */
+/* Few limbs hold a small sum, above 0 and below, and limbs of several sums are added one by one. */
+static void test_limbs(void **state) {
+    (void)state;
+    const double value[] = {3, -3, 0x1p-40, -0x1p40, 0};
+    const uint32_t limbs[] = {1, 1, 3, 4, 4};
+    qn__exact_sum all = {0}, want = {0};
+    uint32_t first = 0, end = 0;
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        qn__exact_sum one = {0};
+        qn__exact_add(&one, value[i]);
+        qn__exact_add(&want, value[i]);
+        qn__exact_limbs(&one, &first, &end);
+        assert_int_equal(end - first, limbs[i]);
+        for (uint32_t k = first; k < end; k++)
+            all.limb[k] += one.limb[k];
+    }
+    all.pending = 5;
+    assert_int_equal(qn__exact_compare(&all, &want), 0);
+    assert_int_equal(to_bits(qn__exact_mean(&all, 1)), to_bits(-0x1p40f));
+}
+
 static void test_order(void **state) {
     (void)state;
     enum { COUNT = 20000, PARTS = 7 };
@@ -376,6 +397,7 @@ int main(void) {
         cmocka_unit_test(test_blocks),          cmocka_unit_test(test_extractors),
         cmocka_unit_test(test_blocks_infinite), cmocka_unit_test(test_blocks_other_types),
         cmocka_unit_test(test_ranks),           cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_limbs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

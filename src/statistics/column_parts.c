@@ -14,7 +14,7 @@
 
 /* Columns at a time, and groups of columns whose values are looked for at a time. */
 enum { TILE = 16, TARGETS = 256 };
-enum { KEYS = QN__SEARCH_KEYS, HALVES = 1 << 16, SUM_WORDS = 3 * QN__EXACT_LIMBS + 1 };
+enum { KEYS = QN__SEARCH_KEYS, HALVES = 1 << 16 };
 
 /* A group of the items of a column. */
 typedef struct target {
@@ -124,30 +124,20 @@ static void take_columns(void *context, int thread) {
         take_column(d, d->first + k);
 }
 
-static void put_sums(target *t, int64_t *words) {
-    qn__moments none = {.count = 0};
-    qn__moments_merge(&none, &t->sums); /* propagates carries */
-    memcpy(words, t->sums.first.limb, sizeof t->sums.first.limb);
-    memcpy(words + QN__EXACT_LIMBS, t->sums.second.limb, sizeof t->sums.second.limb);
-    memcpy(words + 2 * QN__EXACT_LIMBS, t->sums.third.limb, sizeof t->sums.third.limb);
-    words[3 * QN__EXACT_LIMBS] = (int64_t)t->sums.count;
-}
-
-static void fetch_sums(target *t, const int64_t *words, uint32_t ranks) {
-    memcpy(t->sums.first.limb, words, sizeof t->sums.first.limb);
-    memcpy(t->sums.second.limb, words + QN__EXACT_LIMBS, sizeof t->sums.second.limb);
-    memcpy(t->sums.third.limb, words + 2 * QN__EXACT_LIMBS, sizeof t->sums.third.limb);
-    t->sums.count = (uint64_t)words[3 * QN__EXACT_LIMBS];
-    t->sums.first.pending = t->sums.second.pending = t->sums.third.pending = ranks;
-}
-
 static qn_status add_sums(describing *d, qn_error *err) {
-    for (uint32_t i = 0; i < d->targets; i++)
-        put_sums(&d->target[d->from + i], d->words + (size_t)i * SUM_WORDS);
-    const qn_status status =
-        qn__parts_add(d->parts, d->words, (uint64_t)d->targets * SUM_WORDS, err);
+    qn__exact_sum *sum[3 * TARGETS];
+    for (uint32_t i = 0; i < d->targets; i++) {
+        target *t = &d->target[d->from + i];
+        sum[3 * i] = &t->sums.first;
+        sum[3 * i + 1] = &t->sums.second;
+        sum[3 * i + 2] = &t->sums.third;
+        d->words[i] = (int64_t)t->sums.count;
+    }
+    qn_status status = qn__parts_add_sums(d->parts, sum, 3 * (uint64_t)d->targets, err);
+    if (status == QN_OK)
+        status = qn__parts_add(d->parts, d->words, d->targets, err);
     for (uint32_t i = 0; i < d->targets && status == QN_OK; i++)
-        fetch_sums(&d->target[d->from + i], d->words + (size_t)i * SUM_WORDS, d->parts->ranks);
+        d->target[d->from + i].sums.count = (uint64_t)d->words[i];
     return status;
 }
 

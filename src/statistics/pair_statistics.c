@@ -337,14 +337,18 @@ static qn_status run_rounds(work *w, qn__team *team, double *covariance, double 
 
 /* ------------------------------------------------------------------ data in parts */
 
-/* Squares that are computed at a time, one a thread, and the words of a pair's sums. */
-enum { AT_ONCE = 16, PAIR_WORDS = 5 * QN__EXACT_LIMBS + 1 };
+/* Squares that are computed at a time, one a thread; sums of a pair where values are missing. */
+enum { AT_ONCE = 16, KINDS = 5 };
 
 typedef struct adding {
-    const work *work;
+    work *work;
+    const qn_parts *parts;
     scratch_space *space; /* of each square */
     uint32_t count;
     atomic_uint next;
+    qn__exact_sum **sum; /* of all pairs at hand */
+    int64_t *words;      /* their counts; then the results of the squares */
+    double *covariance, *correlation;
 } adding;
 
 static void add_squares(void *context, int thread) {
@@ -357,72 +361,107 @@ static void add_squares(void *context, int thread) {
     }
 }
 
-/* The sums of a pair as words, or back. `ranks`: how many were added. */
-static void carry_pair(qn__pair_sums *sums, int64_t *words, uint32_t ranks) {
-    qn__exact_sum *const each[] = {&sums->products, &sums->first[0], &sums->first[1],
-                                   &sums->second[0], &sums->second[1]};
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++, words += QN__EXACT_LIMBS) {
-        qn__exact_sum none = {.pending = 0};
-        if (ranks == 0)
-            qn__exact_merge(&none, each[i]); /* propagates carries */
-        memcpy(ranks ? each[i]->limb : words, ranks ? words : each[i]->limb, sizeof none.limb);
-        each[i]->pending = ranks;
+/* The sums of the pairs that are wanted, and their counts. Returns how many pairs there are. */
+static uint64_t list_sums(const adding *a, uint64_t *sums) {
+    const work *w = a->work;
+    uint64_t pairs = 0;
+    *sums = 0;
+    for (uint32_t i = 0; i < a->count * QN__PAIRS; i++) {
+        qn__pair_sums *s = &a->space[i / QN__PAIRS].sums[i / SIDE % SIDE][i % SIDE];
+        qn__exact_sum *const each[KINDS] = {&s->products, &s->first[0], &s->first[1], &s->second[0],
+                                            &s->second[1]};
+        uint32_t down, across;
+        find_square(w, w->from + i / QN__PAIRS, &down, &across);
+        const uint32_t one = down * SIDE + i / SIDE % SIDE, other = across * SIDE + i % SIDE;
+        if (!is_wanted(w, one, other))
+            continue;
+        const int kinds = w->missing[one] || w->missing[other] ? KINDS : 1;
+        for (int k = 0; k < kinds; k++)
+            a->sum[(*sums)++] = each[k];
+        a->words[pairs++] = (int64_t)s->count;
     }
-    if (ranks)
-        sums->count = (uint64_t)*words;
-    else
-        *words = (int64_t)sums->count;
+    return pairs;
 }
 
-static void carry_square(scratch_space *r, int64_t *words, uint32_t ranks) {
-    for (uint32_t i = 0; i < QN__PAIRS; i++)
-        carry_pair(&r->sums[i / SIDE][i % SIDE], words + (size_t)i * PAIR_WORDS, ranks);
+static void take_counts(const adding *a) {
+    const work *w = a->work;
+    const int64_t *word = a->words;
+    for (uint32_t i = 0; i < a->count * QN__PAIRS; i++) {
+        uint32_t down, across;
+        find_square(w, w->from + i / QN__PAIRS, &down, &across);
+        if (is_wanted(w, down * SIDE + i / SIDE % SIDE, across * SIDE + i % SIDE))
+            a->space[i / QN__PAIRS].sums[i / SIDE % SIDE][i % SIDE].count = (uint64_t)*word++;
+    }
+}
+
+/* A rank computes the pairs of some squares, and tells them to the others. */
+static qn_status finish_squares(adding *a, qn_error *err) {
+    work *w = a->work;
+    memset(a->words, 0, (size_t)a->count * WORDS * sizeof *a->words);
+    for (uint32_t i = a->parts->rank; i < a->count; i += a->parts->ranks) {
+        uint32_t down, across;
+        find_square(w, w->from + i, &down, &across);
+        finish_square(w, &a->space[i], down, across, a->words + (size_t)i * WORDS);
+    }
+    const qn_status status = qn__parts_add(a->parts, a->words, (uint64_t)a->count * WORDS, err);
+    for (uint32_t i = 0; i < a->count && status == QN_OK; i++)
+        place_square(w, w->from + i, a->words + (size_t)i * WORDS, a->covariance, a->correlation);
+    return status;
 }
 
 /* Adds the sums of all ranks, and computes the pairs. */
-static qn_status join_square(const work *w, const qn_parts *parts, uint32_t number,
-                             scratch_space *r, int64_t *words, double *covariance,
-                             double *correlation, qn_error *err) {
-    uint32_t down, across;
-    carry_square(r, words, 0);
-    const qn_status status = qn__parts_add(parts, words, (uint64_t)QN__PAIRS * PAIR_WORDS, err);
-    if (status != QN_OK)
-        return status;
-    carry_square(r, words, parts->ranks);
-    find_square(w, number, &down, &across);
-    finish_square(w, r, down, across, words);
-    place_square(w, number, words, covariance, correlation);
-    return QN_OK;
+static qn_status join_squares(adding *a, qn_error *err) {
+    uint64_t sums;
+    const uint64_t pairs = list_sums(a, &sums);
+    qn_status status = qn__parts_add_sums(a->parts, a->sum, sums, err);
+    if (status == QN_OK && a->work->any) {
+        status = qn__parts_add(a->parts, a->words, pairs, err);
+        take_counts(a);
+    }
+    return status == QN_OK ? finish_squares(a, err) : status;
+}
+
+static qn_status run_all_parts(adding *a, qn_error *err) {
+    work *w = a->work;
+    const uint32_t all = w->squares * (w->squares + 1) / 2;
+    qn__pool *pool = NULL;
+    qn_status status = QN_OK;
+    if (qn__pool_create(w->threads, 0, &pool, NULL) != QN_OK)
+        pool = NULL; /* the thread of the caller is enough */
+    for (; status == QN_OK && w->from < all; w->from += AT_ONCE) {
+        a->count = all - w->from < AT_ONCE ? all - w->from : AT_ONCE;
+        atomic_store(&a->next, 0);
+        if (pool)
+            qn__pool_run(pool, add_squares, a);
+        else
+            add_squares(a, 0);
+        status = join_squares(a, err);
+    }
+    qn__pool_destroy(pool);
+    return status;
 }
 
 /* `status`: how it went so far on this rank. */
 static qn_status run_parts(work *w, const qn_parts *parts, qn_status status, double *covariance,
                            double *correlation, qn_error *err) {
-    const uint32_t all = w->squares * (w->squares + 1) / 2;
-    adding a = {.work = w, .space = qn__alloc(AT_ONCE, sizeof *a.space, err)};
-    int64_t *words = qn__alloc(QN__PAIRS, PAIR_WORDS * sizeof *words, err);
-    qn__pool *pool = NULL;
-    if (status == QN_OK && (!a.space || !words))
+    adding a = {.work = w,
+                .parts = parts,
+                .space = qn__alloc(AT_ONCE, sizeof *a.space, err),
+                .sum = (qn__exact_sum **)qn__alloc((uint64_t)AT_ONCE * QN__PAIRS * KINDS,
+                                                   sizeof *a.sum, err),
+                .words = qn__alloc(AT_ONCE, WORDS * sizeof *a.words, err),
+                .covariance = covariance,
+                .correlation = correlation};
+    if (status == QN_OK && (!a.space || !a.sum || !a.words))
         status = QN_MEMORY;
     status = qn__parts_agree(parts, status, err);
-    if (status == QN_OK && qn__pool_create(w->threads, 0, &pool, NULL) != QN_OK)
-        pool = NULL; /* the thread of the caller is enough */
-    for (; status == QN_OK && w->from < all; w->from += AT_ONCE) {
-        a.count = all - w->from < AT_ONCE ? all - w->from : AT_ONCE;
-        atomic_store(&a.next, 0);
-        if (pool)
-            qn__pool_run(pool, add_squares, &a);
-        else
-            add_squares(&a, 0);
-        for (uint32_t i = 0; i < a.count && status == QN_OK; i++)
-            status = join_square(w, parts, w->from + i, &a.space[i], words, covariance, correlation,
-                                 err);
-    }
+    if (status == QN_OK)
+        status = run_all_parts(&a, err);
     for (uint32_t i = 0; a.space && i < AT_ONCE; i++)
         qn__pool_destroy(a.space[i].pool);
-    qn__pool_destroy(pool);
     qn__free(a.space);
-    qn__free(words);
+    qn__free((void *)a.sum);
+    qn__free(a.words);
     return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "cluster/cluster.h"
 #include "data/table/data.h"
+#include "num/exact_sum.h"
 #include <quern/parts.h>
 
 struct qn_parts {
@@ -27,6 +28,9 @@ static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->fi
 
 /* ------------------------------------------------------------------ collective */
 
+/* This rank cannot go on: its failure is that of all ranks. Returns `status`. */
+qn_status qn__parts_fail(const qn_parts *parts, qn_status status, qn_error *err);
+
 /* All-gather of `bytes` from each rank, which begin with a byte that is not 0. Fails with QN_IO
  * where a rank has died: its part is missing. */
 qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
@@ -34,6 +38,11 @@ qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t
 
 /* Adds `count` words of all ranks; each rank gets the sums. Fails as above. */
 qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, qn_error *err);
+
+/* Adds `count` exact sums of all ranks; each rank gets the sums. Only limbs that some rank has are
+ * sent. Fails as above. */
+qn_status qn__parts_add_sums(const qn_parts *parts, qn__exact_sum *const *sum, uint64_t count,
+                             qn_error *err);
 
 /* QN_OK where `status` is that on all ranks. Else all fail; the message names a rank that did. */
 qn_status qn__parts_agree(const qn_parts *parts, qn_status status, qn_error *err);

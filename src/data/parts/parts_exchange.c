@@ -4,7 +4,7 @@
 #include "data/parts/parts.h"
 #include <string.h>
 
-static qn_status fail(const qn_parts *parts, qn_status status, qn_error *err) {
+qn_status qn__parts_fail(const qn_parts *parts, qn_status status, qn_error *err) {
     if (parts->cluster)
         qn__cluster_fail(parts->cluster, err);
     return status;
@@ -68,7 +68,7 @@ qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_
     const uint64_t told[2] = {1, size};
     uint64_t *sizes = qn__alloc(parts->ranks, sizeof told, err);
     *out = (qn__parts_blobs){.size = qn__alloc(parts->ranks, sizeof *out->size, err)};
-    qn_status status = sizes && out->size ? QN_OK : fail(parts, QN_MEMORY, err);
+    qn_status status = sizes && out->size ? QN_OK : qn__parts_fail(parts, QN_MEMORY, err);
     if (status == QN_OK)
         status = qn__parts_gather_each(parts, told, sizeof told, sizes, err);
     for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++) {
@@ -81,7 +81,7 @@ qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_
     if (status == QN_OK) {
         mine = qn__alloc(out->each, 1, err);
         out->all = mine ? qn__alloc(parts->ranks, out->each, err) : NULL;
-        status = out->all ? QN_OK : fail(parts, QN_MEMORY, err);
+        status = out->all ? QN_OK : qn__parts_fail(parts, QN_MEMORY, err);
     }
     if (status == QN_OK) {
         memcpy(mine, own, size);
