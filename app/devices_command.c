@@ -402,6 +402,10 @@ static void cost_event(const devices_flags *f, const qn_plan_cost *c, uint64_t f
     json_number("update_s", c->update);
     json_number("step_s", known(c->step));
     json_number("add_bytes_per_s", known(c->adding));
+    json_number("word_bytes", c->word_bytes);
+    json_number("pack_s", c->pack);
+    json_number("unpack_s", c->unpack);
+    json_number("watts", known(c->watts));
     json_end();
 }
 
@@ -409,11 +413,14 @@ static void print_cost(const qn_plan_cost *c) {
     char rate[32], adding[32];
     const uint32_t last = c->calls - 1;
     const double items = (double)c->grains[last] * c->grain;
-    printf("rank %" PRIu32 "  %-10s %s items/s in calls of %" PRIu32
-           " grains, one grain %.3g ms, an "
-           "update %.3g ms, adds at %s\n",
-           c->rank, c->id, format_rate(items / c->seconds[last], rate), c->grains[last],
-           1e3 * c->seconds[0], 1e3 * c->update, rate_text(c->adding, "B/s", adding));
+    printf(
+        "rank %" PRIu32 "  %-10s %s items/s in calls of %" PRIu32 " grains, one grain %.3g ms, an "
+        "update %.3g ms, adds at %s; a sum is %.2f bytes in a message",
+        c->rank, c->id, format_rate(items / c->seconds[last], rate), c->grains[last],
+        1e3 * c->seconds[0], 1e3 * c->update, rate_text(c->adding, "B/s", adding), c->word_bytes);
+    if (c->watts > 0)
+        printf("; %.3g W", c->watts);
+    putchar('\n');
 }
 
 /* The job whose calls are measured. What nothing was said about is as in a training on the data, or

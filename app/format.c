@@ -81,9 +81,9 @@ char *format_quantity(double value, char *text) {
 }
 
 char *format_joules(double joules, char *text) {
-    static const char *const units[] = {"J", "mJ", "uJ", "nJ"};
+    static const char *const units[] = {"GJ", "MJ", "kJ", "J", "mJ", "uJ", "nJ"};
     int unit = 0;
-    for (; joules < 0.9995 && unit < 3; unit++)
+    for (joules /= 1e9; joules < 0.9995 && unit < 6; unit++)
         joules *= 1000;
     snprintf(text, 32, "%.3g %s", joules, units[unit]);
     return text;

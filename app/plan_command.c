@@ -87,6 +87,17 @@ static void rank_event(uint32_t index, const qn_plan_rank *r) {
     json_end();
 }
 
+static void scale_event(const qn_plan_scale *s) {
+    json_begin("scale");
+    json_count("hosts", s->hosts);
+    json_count("ranks", s->ranks);
+    json_number("seconds", s->seconds);
+    json_number("bound_s", s->bound);
+    json_number("joules", s->joules);
+    json_number("price", s->price);
+    json_end();
+}
+
 static void print_json(const qn_plan_report *r) {
     for (uint32_t i = 0; i < r->ranks; i++)
         rank_event(i, r->rank[i]);
@@ -96,6 +107,8 @@ static void print_json(const qn_plan_report *r) {
         json_number("seconds", r->more[i]->seconds);
         json_end();
     }
+    for (uint32_t i = 0; i < r->scales; i++)
+        scale_event(r->scale[i]);
     json_begin("plan");
     json_number("seconds", r->seconds);
     json_number("bound_s", r->bound);
@@ -113,6 +126,9 @@ static void print_json(const qn_plan_report *r) {
     json_count("deaths", r->deaths);
     json_count("late_events", r->late);
     json_number("items_again", r->items_again);
+    json_number("joules", r->joules);
+    json_number("price", r->price);
+    json_count("enough_hosts", r->enough);
     json_number("computing", r->computing);
     json_number("waiting", r->waiting);
     json_number("exchanging", r->exchanging);
@@ -182,6 +198,37 @@ static void print_more(const qn_plan_report *r) {
     }
 }
 
+static char *energy_of(double joules, char text[32]) {
+    return isnan(joules) ? strcpy(text, "-") : format_joules(joules, text);
+}
+
+static char *price_of(double price, char text[32]) {
+    snprintf(text, 32, isnan(price) ? "-" : price >= 100 ? "%.0f" : "%#.3g", price);
+    return text;
+}
+
+static void print_scale(const qn_plan_report *r) {
+    if (r->scales == 0)
+        return;
+    printf("\n  %5s  %10s  %7s  %10s", "hosts", "time", "speed", "efficiency");
+    printf("%s%s\n", isnan(r->joules) ? "" : "     energy", isnan(r->price) ? "" : "      price");
+    for (uint32_t i = 0; i < r->scales; i++) {
+        const qn_plan_scale *s = r->scale[i];
+        char duration[24], energy[32], price[32];
+        printf("  %5" PRIu32 "  %10s  %6.1fx  %8.1f %%", s->hosts,
+               duration_of(s->seconds, duration), r->scale[0]->seconds / s->seconds,
+               100 * s->bound / s->seconds);
+        if (!isnan(r->joules))
+            printf("  %9s", energy_of(s->joules, energy));
+        if (!isnan(r->price))
+            printf("  %9s", price_of(s->price, price));
+        putchar('\n');
+    }
+    if (r->enough < r->scale[r->scales - 1]->hosts)
+        printf("stops scaling at %" PRIu32 " host%s: more shorten the time by less than 5 %%\n",
+               r->enough, r->enough == 1 ? "" : "s");
+}
+
 static void print_many(uint32_t count, const char *what, const char *behind) {
     printf("%" PRIu32 " %s%s%s", count, what, count == 1 ? "" : "s", behind);
 }
@@ -234,7 +281,7 @@ static void print_events(const qn_plan_report *r) {
 }
 
 static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_plan_report *r) {
-    char duration[24], bound[24], rate[16];
+    char duration[24], bound[32], rate[16];
     print_head(f, o, r);
     printf("time          %s, %s items/s; a step takes %.3g ms, the all-reduce %.3g ms of it\n",
            duration_of(r->seconds, duration), format_rate(r->items_per_second, rate), 1e3 * r->step,
@@ -245,9 +292,14 @@ static void print_plan(const plan_flags *f, const qn_plan_options *o, const qn_p
         printf("equal shares  %s, efficiency %.1f %%\n", duration_of(r->equal, duration),
                100 * r->bound / r->equal);
     print_parts(r);
+    if (!isnan(r->joules))
+        printf("energy        %s\n", energy_of(r->joules, bound));
+    if (!isnan(r->price))
+        printf("price         %s\n", price_of(r->price, bound));
     print_events(r);
     print_ranks(r);
     print_more(r);
+    print_scale(r);
 }
 
 /* -------------------------------------------------------------------------------------- the job */
@@ -437,7 +489,11 @@ const command plan_command = {
         "  slow 2 at 10s x0.5  from then on host 2 (from 0) has half its speed\n"
         "  die 3 at 20s        the processes of host 3 fail; die 3.1: only its rank 1\n"
         "  memory 10GB/s       speed at which a rank adds sums and updates weights\n"
-        "A host can also be a measured machine: host(a.json), or --team\ta.json.\n\n"
+        "  sums 4.8B           bytes of a number of the sums in a message\n"
+        "  parts 784B          each host has a part of the data; bytes of an item\n"
+        "A host can also be a measured machine: host(a.json), or --team\ta.json. For the energy "
+        "and the price of the job: host(cpu 20k power 90W idle 40W) power 30W price 1.5/h; that "
+        "is what the device takes while it works and waits, and the rest of the host.\n\n"
         "Only training is simulated: no validation, no checkpoints, no reading of data. "
         "A line of \"quern\ttrain\" can be copied: its other options are accepted. Of these, "
         "--valid\tFRACTION, --loss, --momentum, --scale, --augment, --threads, --parts, "

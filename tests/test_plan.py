@@ -99,8 +99,24 @@ def test_the_text_for_a_person(run_quern):
     for pattern in (r"^time +\S+ s, \S+ items/s; a step takes", r"^efficiency +\d+\.\d %: all devices at full speed",
                     r"^equal shares +\S+ s, efficiency", r"^of the time .*all-reduce .*, lost ranks \d+\.\d %",
                     r"^failures +1 rank;", r"^  0-2 +60\.0k .*host\(cpu 60k\)$", r"^  3 .*, died$",
-                    r"^with one more host$"):
+                    r"^with one more host$", r"^ +hosts +time +speed +efficiency$", r"^ +512 .* 0\.\d %$"):
         assert re.search(pattern, text, re.M), (pattern, text)
+
+
+def test_where_it_stops_what_it_takes_and_what_it_costs(run_quern):
+    team = "100*host(cpu 60k power 90W idle 40W) power 30W price 36/h; net 20us 10Gbit/s; sums 5B; parts 784B"
+    words = ["plan", "--batch", "8192", "--team", team]
+    text = run_quern(*words).stdout
+    for pattern in (r"^energy +[\d.]+ kJ$", r"^price +[\d.]+$", r"^ +hosts .* energy +price$", r"^ +64 .* kJ +[\d.]+$",
+                    r"^stops scaling at 64 hosts: more shorten"):
+        assert re.search(pattern, text, re.M), (pattern, text)
+    out = events(run_quern(*words, "--json").stdout)
+    scale, made = [e for e in out if e["event"] == "scale"], out[-1]
+    assert [e["hosts"] for e in scale] == [2 ** n for n in range(11)] and made["enough_hosts"] == 64
+    assert made["price"] == pytest.approx(made["seconds"]) and 70 < made["joules"] / made["seconds"] / 100 < 120
+    assert scale[0]["joules"] / scale[0]["seconds"] == pytest.approx(120) and scale[0]["price"] < scale[5]["price"]
+    without = events(run_quern("plan", "--batch", "8192", "--team", team.replace("; parts 784B", ""), "--json").stdout)
+    assert without[0]["bytes_out"] < out[0]["bytes_out"] and without[-1]["seconds"] == pytest.approx(made["seconds"])
 
 
 def test_many_unlike_ranks_are_cut_short(run_quern):
@@ -153,6 +169,7 @@ def test_a_machine_as_it_was_measured(run_quern, tmp_path):
                               *job).stdout)
     cost = json.loads(file.read_text())
     assert cost["grains"] == [1, 2, 3, 4] and min(cost["seconds"]) > 0 and cost["update_s"] > 0
+    assert 2 < cost["word_bytes"] < 8 and cost["pack_s"] > 0 and cost["unpack_s"] > 0
     out = events(run_quern("plan", "--json", *job, "--team", file).stdout)
     assert 0 < out[-1]["bound_s"] <= 1.01 * out[-1]["seconds"]
     made = events(run_quern("plan", "--json", *job, "--team", f"3*host({file})", "--team",

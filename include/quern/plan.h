@@ -8,18 +8,24 @@
  *     clause = host { host }
  *            | "net" TIME SPEED             latency and bandwidth between hosts; 50us 1GB/s
  *            | "memory" SPEED               of a rank that adds sums and updates; 10GB/s
+ *            | "sums" BYTES                 of a number of the sums in a message; 4.8B
+ *            | "parts" BYTES                each host has a part of the data; of an item; 784B
  *            | "slow" WHO "at" TIME xFACTOR     later its devices are FACTOR times as fast
  *            | "die" WHO "at" TIME          its processes end
  *     WHO    = HOST [ "." RANK ]            a host, or one of its ranks
- *     host   = [N "*"] "host" "(" rank { "|" rank } ")"
- *            | [N "*"] "host" "(" FILE.json ")"
+ *     host   = [N "*"] "host" "(" ranks ")" [ "power" WATTS ] [ "price" PRICE ]
+ *     ranks  = rank { "|" rank } | FILE.json
  *     rank   = device { "+" device }
  *     device = [N "*"] NAME RATE [ "start" TIME ] [ "noise" PERCENT ]
+ *              [ "power" WATTS ] [ "idle" WATTS ]
  *
  * RATE is items of this job per second, such as 60k. TIME has a unit: ns, us, ms, s, min or h.
  * SPEED too: B/s, kB/s, MB/s, GB/s, TB/s, or bit/s to Gbit/s. `start` is the time of a call without
  * its items. `noise` is how much the times of calls vary, at most 90 %. Hosts are counted from 0 in
- * the order of all texts, the ranks of each host from 0. For example
+ * the order of all texts, the ranks of each host from 0. BYTES are B, kB or MB. Without `sums` a
+ * number takes what was measured, otherwise 8 bytes. WATTS are W or kW. A device takes `power`
+ * while it computes, adds and updates, and `idle` while it waits; the `power` of a host comes on
+ * top, all the time. PRICE is of an hour, such as 2.5/h, in any currency. For example
  *
  *     4*host(cpu 60k) 2*host(cpu 80k + gpu 400k start 50us | gpu 400k start 50us);
  *     slow 2 at 10s x0.5; die 3 at 20s; net 10us 1GB/s
@@ -75,6 +81,17 @@ typedef struct qn_plan_more {
     double seconds; /* T with it; NaN: there cannot be so many ranks */
 } qn_plan_more;
 
+/* The job on so many hosts of the described kinds, in the same proportions, without the events. */
+typedef struct qn_plan_scale {
+    size_t size;    /* sizeof(qn_plan_scale) */
+    uint32_t hosts; /* 1, 2, 4, ... */
+    uint32_t ranks;
+    double seconds; /* T with these */
+    double bound;   /* seconds at the full speed of all their devices */
+    double joules;  /* as in qn_plan_report */
+    double price;
+} qn_plan_scale;
+
 /* A plan. Pointers are owned by the qn_plan. */
 typedef struct qn_plan_report {
     size_t size;             /* sizeof(qn_plan_report) */
@@ -97,9 +114,15 @@ typedef struct qn_plan_report {
     const qn_plan_rank *const *rank;                             /* `ranks` pointers */
     uint32_t mores; /* kinds of hosts of which one more was tried: at most 8; 0 without "net" */
     const qn_plan_more *const *more; /* `mores` pointers */
-    double memory;  /* bytes that the CPU of this machine would take beside the data, with the
-                       threads of job->compute: qn_memory.all of a single rank */
-    uint32_t grain; /* items of a grain */
+    double memory;   /* bytes that the CPU of this machine would take beside the data, with the
+                        threads of job->compute: qn_memory.all of a single rank */
+    uint32_t grain;  /* items of a grain */
+    double joules;   /* of all hosts; NaN: `power` is not known for each of them */
+    double price;    /* of all hosts; NaN: `price` is not known for each of them */
+    uint32_t scales; /* numbers of hosts that were tried; 0 without "net" */
+    uint32_t enough; /* the fewest of these hosts whose T is at most 5 % above the shortest; 0: none
+                        were tried */
+    const qn_plan_scale *const *scale; /* `scales` pointers */
 } qn_plan_report;
 
 /* Makes a plan. On success *out is owned by the caller, for qn_plan_free; after a failure it is
@@ -130,6 +153,9 @@ typedef struct qn_plan_cost {
     double update;                  /* seconds of an update of all parameters */
     double step;                    /* seconds of a whole step by it alone; 0: not measured */
     double adding;                  /* bytes read and written per second when the rank adds sums */
+    double word_bytes;              /* of a sum of the longest call in a message to another host */
+    double pack, unpack;            /* seconds to make messages of all sums, and to add those */
+    double watts;                   /* mean power in the longest calls; 0: it has no meter */
 } qn_plan_cost;
 
 /* Measures the devices that job->compute allows, each for about `seconds` (above 0, at most 3600),

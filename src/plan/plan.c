@@ -12,6 +12,7 @@
 #include "model/recipe/tables.h"
 #include "plan/plan_recipe.h"
 #include "plan/plan_run.h"
+#include "plan/plan_scale.h"
 #include "train/random_items.h"
 #include <math.h>
 #include <string.h>
@@ -30,6 +31,8 @@ struct qn_plan {
     const qn_plan_rank **rank_at; /* pointers, as callers get them */
     qn_plan_more more[KINDS];
     const qn_plan_more *more_at[KINDS];
+    qn_plan_scale scale[QN__PLAN_SCALES];
+    const qn_plan_scale *scale_at[QN__PLAN_SCALES];
 };
 
 void qn_plan_options_init(qn_plan_options *options) {
@@ -209,6 +212,9 @@ static qn_status report(qn_plan *p, const qn__plan_run *run, double items, qn_er
     r->size = sizeof *r;
     r->rank = p->rank_at;
     r->more = p->more_at;
+    r->scale = p->scale_at;
+    r->joules = qn__plan_joules(&p->team, run);
+    r->price = qn__plan_price(&p->team, run->seconds);
     r->seconds = run->seconds;
     r->bound = qn__plan_bound(&p->team, &p->job);
     r->step = run->step;
@@ -266,6 +272,23 @@ static qn_status try_more(qn_plan *p, qn_error *err) {
     return status;
 }
 
+/* The job on 1, 2, 4, ... hosts, if there can be several. */
+static qn_status try_scales(qn_plan *p, qn_error *err) {
+    qn_plan_report *r = &p->report;
+    double shortest = INFINITY;
+    if (p->team.bandwidth <= 0)
+        return QN_OK;
+    const qn_status status = qn__plan_scale(&p->team, &p->job, p->scale, &r->scales, err);
+    for (uint32_t i = 0; i < r->scales; ++i) {
+        p->scale_at[i] = &p->scale[i];
+        shortest = fmin(shortest, p->scale[i].seconds);
+    }
+    for (uint32_t i = r->scales; i-- > 0;)
+        if (p->scale[i].seconds <= 1.05 * shortest)
+            r->enough = p->scale[i].hosts;
+    return status;
+}
+
 static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn__plan_run run;
     qn_status status = read_job(o, p, err);
@@ -279,7 +302,9 @@ static qn_status plan(const qn_plan_options *o, qn_plan *p, qn_error *err) {
     qn__plan_run_release(&run);
     if (status == QN_OK)
         status = seconds_of(p, UINT32_MAX, 1, &p->report.equal, err);
-    return status == QN_OK ? try_more(p, err) : status;
+    if (status == QN_OK)
+        status = try_more(p, err);
+    return status == QN_OK ? try_scales(p, err) : status;
 }
 
 /* The caller's options and the job in them, in this version of the structs. */

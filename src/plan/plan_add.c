@@ -28,5 +28,6 @@ qn__plan_host *qn__plan_add_host(qn__plan_team *t, qn_error *err) {
         return NULL;
     }
     t->host[t->hosts].first = t->ranks;
+    t->host[t->hosts].price = -1;
     return &t->host[t->hosts++];
 }

@@ -8,6 +8,7 @@
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
+#include "cluster/reduction/packed_words.h"
 #include "job/train_job.h"
 #include "model/formats/recipe_options.h"
 #include "model/recipe/defaults.h"
@@ -40,6 +41,8 @@ typedef struct one_rank {
     cpu_set_t cores;
     qn_plan_cost cost[QN_PLAN_CALLS * 4];
     int64_t *sums, *part;
+    unsigned char *message;
+    uint64_t message_bytes;
     qn_error error;
     pthread_t thread;
 } one_rank;
@@ -66,6 +69,7 @@ typedef struct bench {
     qn__worker *worker;
     const measuring *all;
     one_rank *rank;
+    uint32_t index;   /* of the device among those of its table */
     uint64_t batches; /* done so far; selects the next batch */
     int together;     /* steps */
     qn__adam_powers powers;
@@ -146,6 +150,23 @@ static double one_adding(bench *b, uint32_t unused) {
     return qn__now() - begun;
 }
 
+static double one_packing(bench *b, uint32_t unused) {
+    const uint64_t n = program_of(b->all)->parameters;
+    (void)unused;
+    const double begun = qn__now();
+    b->rank->message_bytes = qn__words_pack(b->rank->part, n, b->rank->message);
+    return qn__now() - begun;
+}
+
+static double one_unpacking(bench *b, uint32_t unused) {
+    const uint64_t n = program_of(b->all)->parameters;
+    qn__packed_words packed = {b->rank->message, b->rank->message_bytes};
+    (void)unused;
+    const double begun = qn__now();
+    qn__words_unpack(&packed, n, 1, b->rank->sums);
+    return qn__now() - begun;
+}
+
 /* The median over some time; all ranks start together. */
 static double median_of(bench *b, double (*what)(bench *, uint32_t), uint32_t size,
                         double seconds) {
@@ -175,6 +196,23 @@ static uint32_t sizes_of(uint32_t units, uint32_t *size) {
     return count;
 }
 
+/* The counter of the device, or this rank's part of that of all processors; 0: it has none. */
+static double joules_of(const bench *b) {
+    double joules = 0;
+    if (!b->device || !b->device->energy || !b->device->energy(b->index, &joules))
+        return 0;
+    return b->device->host ? joules / b->all->ranks : joules;
+}
+
+/* The sums of the last share as a message, and what it costs. */
+static void measure_messages(bench *b, qn_plan_cost *c, double seconds) {
+    const uint64_t n = program_of(b->all)->parameters;
+    c->pack = median_of(b, one_packing, 0, seconds);
+    c->word_bytes = (double)b->rank->message_bytes / (double)n;
+    memset(b->rank->sums, 0, n * sizeof *b->rank->sums);
+    c->unpack = median_of(b, one_unpacking, 0, seconds);
+}
+
 /* Every rank makes the same measurements in the same order. A rank that failed or has fewer devices
  * takes part in the barriers only. */
 static void measure_device(bench *b, qn_plan_cost *c) {
@@ -182,13 +220,18 @@ static void measure_device(bench *b, qn_plan_cost *c) {
     const uint32_t units = (p->batch + p->grain - 1) / p->grain;
     uint32_t size[QN_PLAN_CALLS];
     const uint32_t count = sizes_of(units, size);
-    const double each = b->all->seconds / (count + 3.0);
+    const double each = b->all->seconds / (count + 5.0);
     for (uint32_t i = 0; i < count; ++i) {
+        const int last = i + 1 == count;
+        const double begun = qn__now(), before = last ? joules_of(b) : 0;
         c->grains[i] = size[i];
         c->seconds[i] = median_of(b, one_share, size[i], each);
+        if (last && before > 0)
+            c->watts = fmax(joules_of(b) - before, 0) / (qn__now() - begun);
     }
     c->calls = count;
     c->grain = p->grain;
+    measure_messages(b, c, each);
     memset(b->rank->sums, 0, p->parameters * sizeof *b->rank->sums);
     c->update = median_of(b, one_update, 0, each);
     const double adding = median_of(b, one_adding, 0, each);
@@ -205,6 +248,7 @@ static void open_bench(bench *b, const qn__member *m) {
     qn_compute compute = *b->all->compute;
     compute.threads = m->threads ? m->threads : b->rank->threads;
     b->device = m->device;
+    b->index = m->index;
     b->device->open(m->index, &compute, program_of(b->all), &b->worker, &b->rank->error);
     const qn__state state = qn__features_state(b->all->job.features, &b->all->job.state);
     if (b->worker)
@@ -291,7 +335,8 @@ static qn_status make_ranks(measuring *m, qn_error *err) {
         m->rank[r].rank = r;
         m->rank[r].sums = qn__alloc(n, sizeof(int64_t), err);
         m->rank[r].part = qn__alloc(n, sizeof(int64_t), err);
-        if (!m->rank[r].sums || !m->rank[r].part)
+        m->rank[r].message = qn__alloc(qn__words_most(n), 1, err);
+        if (!m->rank[r].sums || !m->rank[r].part || !m->rank[r].message)
             return QN_MEMORY;
     }
     return divide(m, err);
@@ -415,6 +460,7 @@ qn_status qn_plan_measure(const qn_train_options *job, const qn_data *data, uint
     for (uint32_t r = 0; m.rank && r < ranks; ++r) {
         qn__free(m.rank[r].sums);
         qn__free(m.rank[r].part);
+        qn__free(m.rank[r].message);
     }
     qn__free(m.rank);
     qn__train_job_destroy(&m.job);

@@ -8,6 +8,7 @@
 #include "base/text/json.h"
 #include "model/network/network.h"
 #include "model/recipe/freeze.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -194,7 +195,11 @@ static qn_status read_cost(reader *r, const qn__json_node *o) {
     d->rate = calls.grains[calls.count - 1] * r->subject->grain / calls.seconds[calls.count - 1];
     d->update = number_of(o, "update_s");
     d->step = number_of(o, "step_s");
+    d->power = number_of(o, "watts");
     r->rank->memory = number_of(o, "add_bytes_per_s");
+    r->rank->word = fmin(number_of(o, "word_bytes"), sizeof(int64_t));
+    r->rank->pack = number_of(o, "pack_s");
+    r->rank->unpack = number_of(o, "unpack_s");
     return QN_OK;
 }
 

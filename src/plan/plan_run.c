@@ -22,6 +22,14 @@ static double memory_of(const qn__plan_team *t, const qn__plan_rank *r) {
     return r->memory > 0 ? r->memory : t->memory > 0 ? t->memory : QN__PLAN_MEMORY;
 }
 
+/* Bytes of a word in a message: the longest of those that were measured. */
+static double word_of(const qn__plan_team *t) {
+    double longest = 0;
+    for (uint32_t r = 0; r < t->ranks; ++r)
+        longest = fmax(longest, t->rank[r].word);
+    return t->word > 0 ? t->word : longest;
+}
+
 /* Bytes read and written by an update of all parameters: the sums, and each float twice. */
 static double update_bytes(const qn__plan_job *j) {
     return (double)j->parameters * (8 + 8 * (1 + (double)j->slots));
@@ -70,6 +78,8 @@ static void make_rank(maker *m, const qn__plan_host *h, const qn__plan_rank *fro
     r->workers = from->count;
     r->update = update_of(m, from);
     r->memory = memory_of(m->described, from);
+    r->pack = from->pack;
+    r->unpack = from->unpack;
     run->host[m->ranks] = m->hosts;
     run->kind[m->ranks] = h;
     for (uint32_t d = 0; d < from->count; ++d) {
@@ -157,6 +167,8 @@ static qn_status make_team(const qn__plan_team *t, const qn__plan_job *job, uint
     if (!run->worker || !run->base || !run->host || !run->place || !run->kind || !run->rate)
         return QN_MEMORY;
     run->team->words = job->parameters;
+    run->team->word = word_of(t);
+    run->team->chunk = t->item * job->grain;
     run->team->network = (qn__virtual_network){.latency = t->latency,
                                                .bandwidth = t->bandwidth,
                                                .message = QN__PLAN_MESSAGE,
@@ -272,10 +284,10 @@ double qn__plan_bound(const qn__plan_team *t, const qn__plan_job *job) {
 
 /* -------------------------------------------------------------------------------------- the run */
 
-/* Whether no rank or device is still choosing its workers. */
+/* Whether no rank that computes is still choosing its workers. */
 static int is_settled(const qn__virtual_team *t) {
     for (uint32_t r = 0; r < t->ranks; ++r)
-        if (t->rank[r].alive && t->rank[r].workers > 1 &&
+        if (t->rank[r].alive && t->rank[r].workers > 1 && t->rank[r].share > 0 &&
             t->rank[r].chooser.stage != QN__CHOOSE_STAY)
             return 0;
     return 1;
@@ -315,6 +327,7 @@ static void leap(qn__virtual_team *t, const window *w, double steps) {
         t->rank[r].at += seconds;
     }
     t->now += seconds;
+    t->free += seconds;
 }
 
 /* Whole steps that can be skipped before the next event or the end. */

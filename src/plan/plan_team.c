@@ -114,6 +114,9 @@ static const unit speeds[] = {
     {"B/s", 1},       {"kB/s", 1e3},       {"MB/s", 1e6},       {"GB/s", 1e9},       {"TB/s", 1e12},
     {"bit/s", 0.125}, {"kbit/s", 0.125e3}, {"Mbit/s", 0.125e6}, {"Gbit/s", 0.125e9}, {NULL, 0}};
 static const unit parts[] = {{"%", 0.01}, {NULL, 0}};
+static const unit sizes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {NULL, 0}};
+static const unit watts[] = {{"W", 1}, {"kW", 1e3}, {NULL, 0}};
+static const unit prices[] = {{"/h", 1}, {NULL, 0}};
 
 /* A number with its unit, such as "60k" or "50us", between bounds. */
 static int read_number(const char *word, size_t size, const unit *units, double *out) {
@@ -175,6 +178,8 @@ static const char device_help[] =
     "a device is a name and the items a second that it trains, such as cpu 60k or gpu 400k start "
     "50us";
 
+static const char power_help[] = "write watts, as in gpu 400k power 300W idle 60W";
+
 static qn_status device_name(parser *p, qn__plan_device *d) {
     if (p->size == 0 || is_mark(p->text[p->at]))
         return fail_at(p, "expected a device here", device_help);
@@ -195,6 +200,10 @@ static qn_status device_details(parser *p, qn__plan_device *d) {
         else if (take(p, "noise"))
             status = number(p, parts, "noise is a part of a call's time",
                             "write it in percent, as in noise 5%", &d->noise);
+        else if (take(p, "power"))
+            status = above_zero(p, watts, "a device's power is in watts", power_help, &d->power);
+        else if (take(p, "idle"))
+            status = number(p, watts, "a waiting device's power is in watts", power_help, &d->idle);
         else
             return QN_OK;
         if (status == QN_OK && d->noise > 0.9)
@@ -285,6 +294,23 @@ static qn_status host_of_file(parser *p, uint32_t count) {
     return status;
 }
 
+/* "power 80W price 2.5/h" after the bracket. */
+static qn_status host_details(parser *p, qn__plan_host *host) {
+    qn_status status = QN_OK;
+    while (status == QN_OK) {
+        if (take(p, "power"))
+            status =
+                above_zero(p, watts, "a host's power is in watts",
+                           "write what it takes beside its devices, as in power 80W", &host->power);
+        else if (take(p, "price"))
+            status = number(p, prices, "a host's price is of an hour",
+                            "write it in any currency, as in price 2.5/h", &host->price);
+        else
+            return QN_OK;
+    }
+    return status;
+}
+
 static qn_status one_host(parser *p) {
     const size_t at = p->at, size = p->size;
     uint32_t count;
@@ -293,7 +319,7 @@ static qn_status one_host(parser *p) {
         return status;
     const size_t begin = p->at;
     if (!take(p, "host"))
-        return fail_at(p, "expected host, net, memory, slow or die here",
+        return fail_at(p, "expected host, net, memory, sums, parts, slow or die here",
                        "write hosts as in 4*host(cpu 60k) and the rest after a semicolon, as in ; "
                        "net 50us 1GB/s; the name of a measured machine's file "
                        "ends in .json");
@@ -303,6 +329,8 @@ static qn_status one_host(parser *p) {
                                                           : host_of_ranks(p, begin, count);
     if (status == QN_OK)
         next_word(p);
+    if (status == QN_OK)
+        status = host_details(p, &p->team->host[p->team->hosts - 1]);
     if (status == QN_OK && qn__plan_team_ranks(p->team) > QN__PLAN_RANKS)
         return fail_back(p, at, size, "too many ranks",
                          "a run has at most 1024: give a rank more devices");
@@ -362,12 +390,26 @@ static qn_status net(parser *p) {
                       "write it as in net 50us 1GB/s or net 50us 10Gbit/s", &p->team->bandwidth);
 }
 
+/* The bytes of a number in a message. */
+static qn_status sums(parser *p) {
+    static const char what[] = "a number of the sums takes up to 8 bytes";
+    static const char help[] = "write it as in sums 4.8B; a report says how many bytes were sent";
+    const size_t at = p->at, size = p->size;
+    const qn_status status = above_zero(p, sizes, what, help, &p->team->word);
+    return status == QN_OK && p->team->word > 8 ? fail_back(p, at, size, what, help) : status;
+}
+
 static qn_status clause(parser *p) {
     if (take(p, "net"))
         return net(p);
     if (take(p, "memory"))
         return above_zero(p, speeds, "the memory's speed is bytes in a second",
                           "write it as in memory 10GB/s", &p->team->memory);
+    if (take(p, "sums"))
+        return sums(p);
+    if (take(p, "parts"))
+        return above_zero(p, sizes, "parts have the bytes of an item that travels",
+                          "write it as in parts 784B", &p->team->item);
     if (take(p, "slow"))
         return event(p, QN__PLAN_SLOW);
     if (take(p, "die"))

@@ -20,18 +20,24 @@ typedef struct qn__plan_device {
     double noise;            /* relative deviation of a call's time */
     double update;           /* seconds of an update; 0: not measured */
     double step;             /* seconds of a whole step by it alone; 0: not measured */
+    double power, idle;      /* watts while it works, and while it waits; power 0: not known */
     qn__virtual_calls calls; /* measured; sizes in grains */
 } qn__plan_device;
 
 typedef struct qn__plan_rank {
     uint32_t first, count; /* of its devices */
     double memory;         /* bytes per second, when it adds; 0: not measured */
+    double word;           /* bytes of a word of its sums in a message; 0: not measured */
+    double pack,
+        unpack; /* seconds to make messages of all sums, and to add them; 0: not measured */
 } qn__plan_rank;
 
 /* Equal hosts. */
 typedef struct qn__plan_host {
     char name[64];                 /* as written, or the file */
     uint32_t copies, first, count; /* of its ranks */
+    double power;                  /* watts beside those of its devices; 0: none are known */
+    double price;                  /* of an hour; negative: not known */
 } qn__plan_host;
 
 #define QN__PLAN_ALL_RANKS UINT32_MAX
@@ -64,6 +70,8 @@ typedef struct qn__plan_team {
     uint32_t devices, ranks, hosts, events;
     double latency, bandwidth; /* 0: not given */
     double memory;             /* 0: not given */
+    double word;               /* bytes of a word of sums in a message; 0: not given */
+    double item;               /* bytes of an item that travels; 0: all hosts have the data */
 } qn__plan_team;
 
 qn_status qn__plan_team_create(qn__plan_team *team, qn_error *err);

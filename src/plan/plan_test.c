@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "plan/plan_run.h"
+#include "plan/plan_scale.h"
 #include <math.h>
 #include <quern/plan.h>
 #include <stdio.h>
@@ -69,6 +69,70 @@ static void test_two_hosts(void **state) {
     assert_true(fabs(r.rank[0]->share - 0.5) < 1e-3);
     assert_true(fabs(r.rank[1]->bytes_out / (500 * bytes) - 1) < 1e-6);
     assert_int_equal(r.mores, 1);
+    qn_plan_free(plan);
+}
+
+/* The same with sums of 5 bytes, and with items that need longer than all else. */
+static void test_bytes_that_travel(void **state) {
+    (void)state;
+    static const char team[] = "2*host(cpu 640); memory 1TB/s; net 1ms 100MB/s; sums 5B";
+    qn_plan *plan;
+    qn_plan_report r = planned(team, 128, 128 * 500, &plan);
+    const double bytes = 397510 * 5.0;
+    const double exchange = 2 * (0.001 + bytes / 2 / 100e6);
+    assert_true(fabs(r.exchange / exchange - 1) < 0.01);
+    assert_true(fabs(r.rank[1]->bytes_out / (500 * bytes) - 1) < 1e-6);
+    qn_plan_free(plan);
+    /* Each host receives half of its 64 items: in the shadow of computing, or not. */
+    r = planned("2*host(cpu 640); memory 1TB/s; net 1ms 100MB/s; sums 5B; parts 100kB", 128,
+                128 * 500, &plan);
+    assert_true(fabs(r.step / (0.1 + exchange) - 1) < 0.01);
+    assert_true(fabs(r.rank[1]->bytes_out / (500 * (bytes + 32 * 100e3)) - 1) < 1e-6);
+    qn_plan_free(plan);
+    r = planned("2*host(cpu 640); memory 1TB/s; net 1ms 100MB/s; sums 5B; parts 1MB", 128,
+                128 * 5000, &plan);
+    assert_true(fabs(r.step / (32 * 1e6 / 100e6 + exchange) - 1) < 0.01);
+    assert_true(r.waiting > 0.5);
+    qn_plan_free(plan);
+}
+
+/* By hand: 640 s of computing and 4 s of updates at 10 W, and twice the host's 5 W. */
+static void test_energy_and_price(void **state) {
+    (void)state;
+    qn_plan *plan;
+    qn_plan_report r = planned("host(cpu 640 power 10W idle 1W) power 5W price 36/h; "
+                               "memory 1TB/s",
+                               64, 40960, &plan);
+    assert_true(fabs(r.joules / (r.seconds * 15) - 1) < 1e-6);
+    assert_true(fabs(r.price / (r.seconds / 100) - 1) < 1e-6);
+    assert_int_equal(r.scales, 0);
+    qn_plan_free(plan);
+    /* The faster waits for the slower, which has the only grain. */
+    r = planned("host(a 640 power 10W idle 1W | b 64 power 10W idle 1W) price 36/h; memory 1TB/s",
+                32, 32 * 500, &plan);
+    assert_true(fabs(r.joules / (r.seconds * 11) - 1) < 0.05);
+    qn_plan_free(plan);
+    r = planned("host(a 640 power 10W) price 1/h host(a 640); net 1us 1GB/s", 64, 6400, &plan);
+    assert_true(isnan(r.joules) && isnan(r.price));
+    assert_true(isnan(r.scale[1]->price) && r.scale[0]->price > 0 && r.scale[0]->joules > 0);
+    qn_plan_free(plan);
+}
+
+/* A step has eight grains, so more hosts than that do not help. */
+static void test_where_it_stops_scaling(void **state) {
+    (void)state;
+    qn_plan *plan;
+    const qn_plan_report r =
+        planned("2*host(a 1k) host(b 1k | b 1k); net 1us 100GB/s; memory 1TB/s; die 0 at 1ms", 256,
+                256 * 100, &plan);
+    assert_int_equal(r.scales, 10); /* 1,024 hosts have too many */
+    assert_int_equal(r.scale[1]->hosts, 2);
+    assert_int_equal(r.scale[1]->ranks, 2);
+    assert_int_equal(r.scale[2]->ranks, 5); /* three of the first kind */
+    assert_int_equal(r.scale[9]->ranks, 682);
+    assert_true(fabs(r.scale[0]->seconds / r.scale[1]->seconds - 2) < 0.1);
+    assert_true(r.scale[9]->seconds > 0.95 * r.scale[3]->seconds);
+    assert_int_equal(r.enough, 8);
     qn_plan_free(plan);
 }
 
@@ -238,7 +302,14 @@ static void refused(const char *team, const char *what, int column) {
 static void test_texts_that_make_no_sense(void **state) {
     (void)state;
     refused("", "expected a team", 1);
-    refused("cpu 60k", "expected host, net, memory, slow or die", 1);
+    refused("cpu 60k", "expected host, net, memory, sums, parts, slow or die", 1);
+    refused("host(cpu 60k power 0W)", "a device's power is in watts", 20);
+    refused("host(cpu 60k idle 5)", "a waiting device's power", 19);
+    refused("host(cpu 60k) power", "a host's power is in watts", 20);
+    refused("host(cpu 60k) price 2.5", "a host's price is of an hour", 21);
+    refused("host(cpu 60k); sums 9B", "up to 8 bytes", 21);
+    refused("host(cpu 60k); sums 0B", "up to 8 bytes", 21);
+    refused("host(cpu 60k); parts 0B", "bytes of an item", 22);
     refused("host", "expected a bracket after host", 5);
     refused("host(", "expected a device", 6);
     refused("host()", "expected a device", 6);
@@ -321,7 +392,8 @@ static qn_status parse(const char *text, qn__plan_team *team, qn_error *err) {
 static void test_a_measured_host(void **state) {
     (void)state;
     static const char text[] = "{\"event\":\"device\",\"id\":\"cpu\"}\n" COST(
-        TOOK ",\"update_s\":0.01,\"step_s\":0.2,\"add_bytes_per_s\":5e9");
+        TOOK ",\"update_s\":0.01,\"step_s\":0.2,\"add_bytes_per_s\":5e9,\"word_bytes\":4,"
+             "\"pack_s\":0.004,\"unpack_s\":0.008,\"watts\":70");
     const qn__plan_job job = {.steps = 100, .units = 4, .grain = 32, .parameters = 1000};
     qn__plan_team team;
     qn__plan_run run;
@@ -338,7 +410,11 @@ static void test_a_measured_host(void **state) {
     team.latency = 0.001;
     team.bandwidth = 1e12;
     assert_int_equal(qn__plan_run_make(&team, &job, 0, 0, &run, &err), QN_OK);
-    assert_true(fabs(run.step - (0.15 + 0.01 + 0.002)) < 1e-4);
+    /* Half of the sums are packed, sent and added; half of the total comes back. */
+    const double messages = 0.004 / 2 + 0.008 / 2 + 0.004 / 2 + 0.008 / 2;
+    assert_true(fabs(run.step - (0.15 + 0.01 + 0.002 + messages)) < 1e-4);
+    assert_true(fabs(run.team->rank[1].spent.bytes_out - 100 * 1000 * 4.0) < 1);
+    assert_true(qn__plan_joules(&team, &run) > 0.99 * 2 * 70 * run.seconds);
     qn__plan_run_release(&run);
     qn__plan_team_release(&team);
 }
@@ -380,6 +456,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_device_alone),
         cmocka_unit_test(test_two_hosts),
+        cmocka_unit_test(test_bytes_that_travel),
+        cmocka_unit_test(test_energy_and_price),
+        cmocka_unit_test(test_where_it_stops_scaling),
         cmocka_unit_test(test_unequal_hosts),
         cmocka_unit_test(test_leaps_change_nothing),
         cmocka_unit_test(test_slower_and_faster),

@@ -88,36 +88,48 @@ typedef struct adding {
     double bytes;  /* sent by the machine */
 } adding;
 
+/* The slowest of a machine's ranks. */
+typedef struct slowest {
+    double memory, pack, unpack;
+} slowest;
+
 /* For a machine with `here` ranks. It owns one of as many segments as there are machines, and its
  * ranks divide its work. */
-static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines, double memory) {
+static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines,
+                     const slowest *rank) {
     const double bytes = (double)WORD * (double)t->words, segment = bytes / machines;
-    const double there = (double)(machines - 1), each = memory * here;
+    const double there = (double)(machines - 1), each = rank->memory * here;
+    const double others = there / machines / here; /* of all words, on each of its ranks */
     const qn__virtual_network *n = &t->network;
     adding a = {0};
     if (here > 1)
         a.parts = n->local + bytes * (here + 1) / each;
     if (machines > 1) {
-        const double travel = n->latency + there * n->message + segment * there / n->bandwidth;
-        if (here == 1)
+        a.bytes = 2 * segment * there * (t->word > 0 ? t->word / WORD : 1);
+        const double travel = n->latency + there * n->message + a.bytes / 2 / n->bandwidth;
+        if (rank->pack > 0)
+            a.parts += rank->pack * others;
+        else if (here == 1)
             a.parts = 2 * bytes / each; /* copied to the messages */
         a.send = travel;
-        a.totals = 3 * segment * there / each;
-        a.tell = travel + 2 * segment * there / each;
-        a.bytes = 2 * segment * there;
+        a.totals = rank->unpack > 0 ? rank->unpack * others + rank->pack / machines / here
+                                    : 3 * segment * there / each;
+        a.tell = travel + (rank->unpack > 0 ? rank->unpack * others : 2 * segment * there / each);
     }
     if (here > 1)
         a.tell += n->local;
     return a;
 }
 
-/* The lowest memory speed among the machine's ranks. */
-static double memory_of(const qn__virtual_team *t, uint32_t first, uint32_t next) {
-    double memory = INFINITY;
+static slowest slowest_of(const qn__virtual_team *t, uint32_t first, uint32_t next) {
+    slowest s = {.memory = INFINITY};
     for (uint32_t r = first; r < next; ++r)
-        if (t->rank[r].alive)
-            memory = fmin(memory, t->rank[r].memory);
-    return memory;
+        if (t->rank[r].alive) {
+            s.memory = fmin(s.memory, t->rank[r].memory);
+            s.pack = fmax(s.pack, t->rank[r].pack);
+            s.unpack = fmax(s.unpack, t->rank[r].unpack);
+        }
+    return s;
 }
 
 static int adds_up(const qn__virtual_team *t) { return t->ranks > 1 || !t->lone_steps; }
@@ -132,7 +144,8 @@ double qn__virtual_exchange(const qn__virtual_team *t) {
         const uint32_t here = ranks_of_machine(t, first, &next);
         if (here == 0)
             continue;
-        const adding a = add_up(t, here, machines, memory_of(t, first, next));
+        const slowest s = slowest_of(t, first, next);
+        const adding a = add_up(t, here, machines, &s);
         most.parts = fmax(most.parts, a.parts);
         most.send = fmax(most.send, a.send);
         most.totals = fmax(most.totals, a.totals);
@@ -141,15 +154,44 @@ double qn__virtual_exchange(const qn__virtual_team *t) {
     return most.parts + most.send + most.totals + most.tell;
 }
 
-static void count_bytes(qn__virtual_team *t) {
+/* Bytes of items of other machines that a machine with so many chunks receives in a reduction. It
+ * sends as many in the mean. */
+static double items_bytes(const qn__virtual_team *t, double chunks, uint32_t machines) {
+    return t->chunk * chunks * (machines - 1) / machines;
+}
+
+static void count_bytes(qn__virtual_team *t, uint32_t chunks) {
+    static const slowest unused = {1, 0, 0};
     uint32_t ranks, machines;
     count_alive(t, &ranks, &machines);
     for (uint32_t first = 0, next; first < t->ranks; first = next) {
         const uint32_t here = ranks_of_machine(t, first, &next);
+        const double items = items_bytes(t, (double)chunks / machines, machines);
         for (uint32_t r = first; r < next; ++r)
             if (t->rank[r].alive)
-                t->rank[r].spent.bytes_out += add_up(t, here, machines, 1).bytes / here;
+                t->rank[r].spent.bytes_out +=
+                    (add_up(t, here, machines, &unused).bytes + items) / here;
     }
+}
+
+/* Seconds that the network needs for the items of a reduction. A machine with more chunks than the
+ * mean receives more, one with fewer sends more. */
+static double items_travel(const qn__virtual_team *t, uint32_t chunks) {
+    uint32_t ranks, machines;
+    double most = 0;
+    count_alive(t, &ranks, &machines);
+    if (machines < 2 || t->chunk <= 0)
+        return 0;
+    for (uint32_t first = 0, next; first < t->ranks; first = next) {
+        double own = 0;
+        if (ranks_of_machine(t, first, &next) == 0)
+            continue;
+        for (uint32_t r = first; r < next; ++r)
+            own += t->rank[r].alive ? t->rank[r].share : 0;
+        most = fmax(most, items_bytes(t, own, machines));
+        most = fmax(most, t->chunk * (chunks - own) / machines);
+    }
+    return most / t->network.bandwidth;
 }
 
 /* --------------------------------------------------------------------------------------- shares */
@@ -200,6 +242,12 @@ static double last_ready(const qn__virtual_team *t) {
         if (t->rank[r].alive)
             last = fmax(last, t->rank[r].ready);
     return last;
+}
+
+/* The same, with all items there; 0: no rank is left. */
+static double all_ready(const qn__virtual_team *t, uint32_t chunks) {
+    const double last = last_ready(t);
+    return last > 0 ? fmax(last, t->free + items_travel(t, chunks)) : 0;
 }
 
 /* The first death before `moment`; 0: none. */
@@ -264,20 +312,21 @@ qn_status qn__virtual_reduction(qn__virtual_team *t, uint32_t chunks, qn_error *
     for (uint32_t i = 0; i < t->ranks; ++i)
         if (t->rank[i].alive && compute_share(&t->rank[i], &t->cost[i], t->share[i]) != 0)
             return qn__fail_memory(err, 1, sizeof(qn__chunk));
-    double exchange = qn__virtual_exchange(t), done = last_ready(t);
+    double exchange = qn__virtual_exchange(t), done = all_ready(t, chunks);
     for (double death; (death = next_death(t, done + exchange)) > 0;) {
         const qn_status status = recover(t, death, err);
         if (status != QN_OK)
             return status;
         exchange = qn__virtual_exchange(t);
-        done = last_ready(t);
+        done = all_ready(t, chunks);
     }
     if (done <= 0) {
         qn__fail(err, QN_CLUSTER, "no rank is left after %.6g s", last_death(t));
         return qn__remedy(err, QN_CLUSTER, "the run would have to start again from a checkpoint");
     }
     if (adds_up(t))
-        count_bytes(t);
+        count_bytes(t, chunks);
+    t->free = done + exchange;
     for (uint32_t i = 0; i < t->ranks; ++i) {
         qn__virtual_rank *r = &t->rank[i];
         if (!r->alive)

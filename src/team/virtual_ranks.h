@@ -35,6 +35,8 @@ typedef struct qn__virtual_rank {
     uint32_t workers;
     double update;  /* seconds */
     double memory;  /* bytes that it reads and writes per second when it adds */
+    double pack;    /* seconds to make messages of all words; 0: copying at `memory` */
+    double unpack;  /* seconds to add all words of messages; 0: adding at `memory` */
     double dies_at; /* time; 0: never */
     /* State. */
     int alive;
@@ -50,6 +52,9 @@ typedef struct qn__virtual_team {
     /* Input. */
     qn__virtual_network network;
     uint64_t words; /* of a reduction */
+    double word;    /* bytes of a word in a message; 0: 8 */
+    double chunk;   /* bytes of a chunk's items, if each machine has an equal part of the data and
+                       the other parts travel; 0: nothing travels */
     int equal;      /* 1: equal shares for all ranks; their costs are ignored */
     int lone_steps; /* 1: a rank that was the only one from the start adds nothing */
     /* State. */
@@ -58,7 +63,8 @@ typedef struct qn__virtual_team {
     qn__cost *cost; /* reported by each */
     unsigned char *has;
     uint32_t *share;
-    double now; /* end of the last reduction */
+    double now;  /* end of the last reduction */
+    double free; /* time from which the network carries items of the next reduction */
     uint32_t deaths;
     double chunks_again; /* computed again by others after deaths */
 } qn__virtual_team;
