@@ -18,11 +18,13 @@ static void test_parts(void **state) {
     REFUSED(qn_parts_table, "parts", NULL, 0, &table);
     REFUSED(qn_parts_open, "paths", NULL, NULL, 1, NULL, &parts);
     REFUSED(qn_parts_open, "out", NULL, &path, 1, NULL, NULL);
+    REFUSED(qn_parts_of_data, "out", NULL, NULL, NULL, NULL);
     REFUSED(qn_statistics_of_parts, "parts", NULL, NULL, &found);
     REFUSED(qn_statistics_of_parts, "out", NULL, NULL, NULL);
     assert_int_equal(qn_parts_items(NULL), 0);
     assert_int_equal(qn_parts_first(NULL), 0);
     assert_null(qn_parts_own(NULL));
+    assert_null(qn_data_parts(NULL));
     assert_string_equal(qn_parts_digest(NULL), "");
     assert_null(qn_parts_class_items(NULL));
     qn_parts_close(NULL);

@@ -30,6 +30,15 @@ typedef struct qn_parts qn_parts;
 QN_API qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
                                const qn_data_options *options, qn_parts **out, qn_error *err);
 
+/* As qn_parts_open, of tables in memory: `own` is the part of this rank, NULL: it has no rows. All
+ * ranks call this together. `own` stays the caller's and does not change; its values are used where
+ * they are, so it must stay open until the parts, or the table of them, are closed. `options` are
+ * those with which it was made; the task, the classes and the columns of texts and categories
+ * count. If a rank ends, no other can read its part again. Fails as qn_parts_open, and with
+ * QN_UNSUPPORTED for a table that is in parts already. */
+QN_API qn_status qn_parts_of_data(qn_cluster *cluster, const qn_data *own,
+                                  const qn_data_options *options, qn_parts **out, qn_error *err);
+
 /* Accepts NULL. Not while qn_parts_own is in use. */
 QN_API void qn_parts_close(qn_parts *parts);
 
@@ -64,6 +73,10 @@ QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
  * more than 4 MiB where not all values are kept, and where the system does not report accesses to
  * memory (userfaultfd of Linux 5.11), with QN_MEMORY, QN_IO or QN_CLUSTER. */
 QN_API qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err);
+
+/* The parts of which qn_parts_table made `data`, valid until qn_data_close; they are not for
+ * qn_parts_close. NULL for NULL, for other tables, and where one part is the whole. */
+QN_API const qn_parts *qn_data_parts(const qn_data *data);
 
 #ifdef __cplusplus
 }

@@ -9,8 +9,8 @@ The words are those of the command `quern`, with underscores: ``--weight-decay``
 ``weight_decay=``. docs/python.md describes everything.
 """
 
-__all__ = ["Answer", "Classifier", "Data", "Epoch", "Job", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Regressor", "Ridge", "Score", "Search", "Server",
-           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "import_pretrained", "import_state", "jobs", "load", "lr_range", "open", "options", "ranks", "replay",
+__all__ = ["Answer", "Classifier", "Data", "Epoch", "Job", "Kernel", "KMeans", "Lasso", "LearningRates", "LogisticRegression", "Model", "PCA", "Parts", "Regressor", "Ridge", "Score", "Search", "Server",
+           "StandardScaler", "Tokenizer", "build_info", "devices", "digits", "evaluate", "fit", "import_pretrained", "import_state", "jobs", "load", "lr_range", "open", "options", "ranks", "replay",
            "report", "runs", "search", "serve", "submit", "train",
            "version",
            "QuernError", "UsageError", "InputError", "FileError", "OutOfMemory", "FormatError",
@@ -22,7 +22,7 @@ _HOMES = {"Classifier": "estimator", "Regressor": "estimator", "LogisticRegressi
           "Kernel": "kernel", "Answer": "generating",
           "KMeans": "decomposition", "PCA": "decomposition", "Lasso": "regression", "Ridge": "regression", "StandardScaler": "preprocessing",
           "Data": "data", "digits": "data", "open": "data",
-          "evaluate": "evaluation", "Model": "model", "import_pretrained": "importing", "import_state": "importing", "load": "model",
+          "evaluate": "evaluation", "Parts": "parts", "fit": "model", "Model": "model", "import_pretrained": "importing", "import_state": "importing", "load": "model",
           "Epoch": "training", "Score": "training", "options": "training", "train": "training",
           "Job": "submitting", "jobs": "submitting", "submit": "submitting",
           "Server": "answering", "serve": "answering",

@@ -685,6 +685,18 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
     -------
     Data
     """
+    options = _reading(labels=labels, label=label, unlabelled=unlabelled, threads=threads, **more)
+    return Data._of(new("qn_data_share_files", ranks.current(), 0, *_list_of(path), options))
+
+
+def _list_of(path):
+    """The paths of one table, and their number, for the library."""
+    paths = [text(one) for one in paths_of(path)]
+    return (C.c_char_p * len(paths))(*paths), len(paths)
+
+
+def _reading(labels=None, label=None, unlabelled=False, threads=0, **more):
+    """The options for reading files."""
     if not (labels is None or isinstance(labels, bytes) or is_paths(labels)):
         raise UsageError("the labels of a file are a column of it, or a file of their own", "",
                          "give label=, the name of the column, or read the file into a table first")
@@ -707,9 +719,7 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
                 assign(options, name, value)
         except (TypeError, ValueError, OverflowError):
             raise UsageError(f"{name} cannot be {value!r}") from None
-    paths = [text(one) for one in paths_of(path)]
-    count, paths = len(paths), (C.c_char_p * len(paths))(*paths)
-    return Data._of(new("qn_data_share_files", ranks.current(), 0, paths, count, options))
+    return options
 
 
 def digits(items, seed=1, first=0):

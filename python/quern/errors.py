@@ -89,3 +89,8 @@ def of(error):
     """The exception for a qn_error."""
     texts = (spelled(t.decode("utf-8", "replace")) for t in (error.what, error.where, error.remedy))
     return _KINDS.get(error.status, QuernError)(*texts)
+
+
+def status_of(failure):
+    """The status of the library for an exception."""
+    return next((status for status, kind in _KINDS.items() if isinstance(failure, kind)), _abi.QN_INPUT)

@@ -563,6 +563,29 @@ def _adapted(path, base):
     return Model(new("qn_model_adapt", ranks.current(), 0, text(path), base._address))
 
 
+def fit(kind, data, labels=None, *, devices=None, threads=None, **options):
+    """Fits a model of sums, as the command ``quern fit`` does; among ranks also over `Parts`.
+
+    Parameters
+    ----------
+    kind : str
+        "kmeans", "pca", "ridge" or "lasso".
+    data, labels
+        As for `train`. "ridge" and "lasso" need real labels.
+    devices, threads : optional
+        As for `train`.
+    **options
+        Numbers of the model: ``clusters=3``, ``components=2``, ``alpha=0.1``, as ``--set`` takes them.
+        And the options of `Data` and `open`, such as ``label``.
+
+    Returns
+    -------
+    Model
+    """
+    columns = {word: options.pop(word) for word in list(options) if word in FILE}
+    return _fitted(kind, data_of(data, labels, **columns), devices, threads, **options)[0]
+
+
 def _fitted(kind, data, devices=None, threads=None, **parameters):
     """The model of the library's qn_fit, and its report."""
     options, report, made = sized(_abi.qn_fit_options), sized(_abi.qn_fit_report), C.c_void_p()

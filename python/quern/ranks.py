@@ -8,6 +8,7 @@ import atexit
 import ctypes as C
 import os
 import sys
+import weakref
 
 from . import _abi
 from ._library import library, new, said, sized, text
@@ -16,6 +17,7 @@ _cluster = None
 _asked = False
 _process = None
 _kept = []
+_parts = weakref.WeakSet()  # tables in parts: they end before the cluster does
 
 
 def _note(_, message):
@@ -72,6 +74,8 @@ def leave():
     global _cluster
     address, _cluster = _cluster, None
     if address and _process == os.getpid():
+        for table in list(_parts):
+            table._end()
         library().qn_cluster_leave(address)
 
 

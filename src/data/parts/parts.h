@@ -11,12 +11,13 @@
 struct qn_parts {
     qn_cluster *cluster; /* NULL: this process has all rows */
     uint32_t ranks, rank;
-    uint64_t *first;    /* ranks + 1: rank r has the rows first[r] .. first[r + 1] - 1 */
-    char (*name)[184];  /* of the files of each rank, for messages: "b.csv and 3 more" */
-    qn_data *own;       /* the rows of this rank, with schema, type and classes of the whole; it may
-                           have no items */
-    uint64_t *in_class; /* items of each class of the whole; NULL: labels are not classes */
-    char digest[65];    /* of the whole */
+    uint64_t *first;   /* ranks + 1: rank r has the rows first[r] .. first[r + 1] - 1 */
+    char (*name)[184]; /* of the files of each rank, for messages: "b.csv and 3 more" */
+    qn_data *own;      /* the rows of this rank, with schema, type and classes of the whole; it may
+                          have no items */
+    const qn_data *given; /* of which `own` is made where it was in memory; NULL: of files */
+    uint64_t *in_class;   /* items of each class of the whole; NULL: labels are not classes */
+    char digest[65];      /* of the whole */
     /* For qn__parts_read: what ranks said of their parts, the files of all, the caller's options.
      */
     struct qn__part_heads *heads;

@@ -5,6 +5,7 @@
 #include "data/cells/prose.h"
 #include "data/cells/text_set.h"
 #include "data/parts/parts_heads.h"
+#include "data/parts/parts_memory.h"
 #include "data/table/table_space.h"
 #include <math.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static qn_status compare(const qn_parts *parts, const qn__part_heads *heads, uin
 /* Values that may be written to. */
 static qn_status make_own(qn_data *data, qn_error *err) {
     qn_data old = *data;
-    if (!data->in_file)
+    if (!data->in_file && !qn__parts_is_lent(data))
         return QN_OK;
     data->release = NULL;
     data->buffer = NULL;

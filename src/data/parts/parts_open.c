@@ -7,6 +7,7 @@
 #include "data/parts/parts_deal.h"
 #include "data/parts/parts_digest.h"
 #include "data/parts/parts_heads.h"
+#include "data/parts/parts_memory.h"
 #include "data/parts/parts_read.h"
 #include "data/table/data_options.h"
 #include <stdio.h>
@@ -58,13 +59,10 @@ static const char **labels_of(const qn__parts_lot *lot, qn_data_options *o, qn_e
     return paths;
 }
 
-/* Reads the rows of this rank: parts->own; it stays NULL where the rank has no files. */
-static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
-                          qn_error *err) {
+static qn_status read_files(qn_parts *parts, const qn__parts_lot *lot,
+                            const qn_data_options *options, qn_error *err) {
     qn_data_options o = *options;
     const char **labels = NULL;
-    if (lot->from == lot->to)
-        return QN_OK;
     if (lot->labels.count > 0 && !(labels = labels_of(lot, &o, err)))
         return QN_MEMORY;
     o.no_cache = 1; /* the values may change below */
@@ -72,8 +70,18 @@ static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_da
                                .count = lot->to - lot->from,
                                .capacity = lot->to - lot->from,
                                .keys = lot->list.keys};
-    qn_status status = qn__data_open_list(&own, &o, &parts->own, err);
+    const qn_status status = qn__data_open_list(&own, &o, &parts->own, err);
     qn__free((void *)labels);
+    return status;
+}
+
+/* Reads the rows of this rank: parts->own; it stays NULL where the rank has none. */
+static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
+                          qn_error *err) {
+    if (!parts->given && lot->from == lot->to)
+        return QN_OK;
+    qn_status status = parts->given ? qn__parts_lend(parts->given, options, &parts->own, err)
+                                    : read_files(parts, lot, options, err);
     if (status == QN_OK)
         status = qn__data_need_schema(parts->own, err);
     if (status == QN_OK)
@@ -85,6 +93,8 @@ static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_da
 static qn_status gather_names(qn_parts *parts, const qn__parts_lot *lot, qn_error *err) {
     const size_t count = lot->to - lot->from;
     char own[sizeof *parts->name] = "no file";
+    if (parts->given)
+        snprintf(own, sizeof own, "a table in memory");
     if (count > 0)
         snprintf(own, sizeof own, "%.150s", lot->list.file[lot->from].path);
     if (count > 1)
@@ -144,22 +154,27 @@ static qn_status finish(qn_parts *parts, qn_error *err) {
     return status;
 }
 
-static qn_status open_parts(qn_parts *parts, const char *const *paths, size_t count,
+/* The files of `lot`, or parts->given. */
+static qn_status open_lot(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
+                          qn_error *err) {
+    qn_status status = qn__parts_agree(parts, check_options(options, err), err);
+    if (status == QN_OK)
+        status = gather_names(parts, lot, err);
+    if (status == QN_OK)
+        status = qn__parts_keep_paths(parts, lot, err);
+    if (status == QN_OK)
+        status = read_all(parts, lot, options, err);
+    parts->options = *options;
+    parts->options.decoded = NULL; /* the caller's progress may end before a part is read again */
+    return status == QN_OK ? finish(parts, err) : status;
+}
+
+static qn_status open_files(qn_parts *parts, const char *const *paths, size_t count,
                             const qn_data_options *options, qn_error *err) {
     qn__parts_lot lot;
     qn_status status = qn__parts_deal(parts, paths, count, options, &lot, err);
     if (status == QN_OK)
-        status = qn__parts_agree(parts, check_options(options, err), err);
-    if (status == QN_OK)
-        status = gather_names(parts, &lot, err);
-    if (status == QN_OK)
-        status = qn__parts_keep_paths(parts, &lot, err);
-    if (status == QN_OK)
-        status = read_all(parts, &lot, options, err);
-    parts->options = *options;
-    parts->options.decoded = NULL; /* the caller's progress may end before a part is read again */
-    if (status == QN_OK)
-        status = finish(parts, err);
+        status = open_lot(parts, &lot, options, err);
     qn__parts_lot_release(&lot);
     return status;
 }
@@ -181,29 +196,47 @@ static qn_parts *create(qn_cluster *cluster, qn_error *err) {
     return NULL;
 }
 
-qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
-                        const qn_data_options *options, qn_parts **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(paths, err);
+/* `paths` is NULL for a table in memory. */
+static qn_status make(qn_cluster *cluster, const char *const *paths, size_t count,
+                      const qn_data *given, const qn_data_options *options, qn_parts **out,
+                      qn_error *err) {
+    static const qn__parts_lot none;
     qn_data_options own;
-    qn_error unwanted;
-    err = err ? err : &unwanted;
     qn_parts *parts = create(cluster, err);
     if (!parts) {
         if (cluster)
             qn__cluster_fail(cluster, err);
         return QN_MEMORY;
     }
+    parts->given = given;
     qn_status status =
-        qn__parts_agree(parts, qn__data_options_take(__func__, options, &own, err), err);
+        qn__data_options_take(paths ? "qn_parts_open" : "qn_parts_of_data", options, &own, err);
+    status = qn__parts_agree(parts, status, err);
     if (status == QN_OK)
-        status = open_parts(parts, paths, count, &own, err);
+        status =
+            paths ? open_files(parts, paths, count, &own, err) : open_lot(parts, &none, &own, err);
     if (status == QN_OK)
         *out = parts;
     else
         qn_parts_close(parts);
     return status;
+}
+
+qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
+                        const qn_data_options *options, qn_parts **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(paths, err);
+    qn_error unwanted;
+    return make(cluster, paths, count, NULL, options, out, err ? err : &unwanted);
+}
+
+qn_status qn_parts_of_data(qn_cluster *cluster, const qn_data *own, const qn_data_options *options,
+                           qn_parts **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    qn_error unwanted;
+    return make(cluster, NULL, 0, own, options, out, err ? err : &unwanted);
 }
 
 /* ------------------------------------------------------------------ answers */

@@ -124,6 +124,8 @@ qn_status qn__parts_read(const qn_parts *parts, uint32_t rank, qn_data **out, qn
     *out = as.own = NULL;
     as.in_class = NULL;
     as.rank = rank;
+    if (parts->paths->first[rank] == parts->paths->first[rank + 1])
+        return qn__fail(err, QN_UNSUPPORTED, "it was in the memory of that rank");
     if (parts->paths->keyed)
         return qn__fail(err, QN_UNSUPPORTED, "folders name columns of its files");
     qn_status status = open_files(parts, rank, &as.own, err);

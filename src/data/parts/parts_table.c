@@ -152,7 +152,9 @@ static void name_files(const whole *w, qn_error *err) {
             qn__at(err, "%s", w->parts->name[part]);
     }
     qn__remedy(err, QN_IO,
-               "put the files of all parts where every rank can read them, or start again");
+               w->parts->given
+                   ? "start again, or give files as parts that every rank can read"
+                   : "put the files of all parts where every rank can read them, or start again");
 }
 
 /* Rows that could not be got, for whatever reason, end the job of all ranks at its next collective
@@ -308,9 +310,14 @@ static void point(whole *w, qn_data *data) {
 static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err) {
     char text[200];
     const unsigned long long files = parts->paths->first[parts->ranks];
-    snprintf(text, sizeof text, "%llu %s the part%s of %u rank%s: %llu items in all", files,
-             files == 1 ? "file is" : "files are", files == 1 ? "" : "s", parts->ranks,
-             parts->ranks == 1 ? "" : "s", (unsigned long long)qn__parts_items(parts));
+    const unsigned long long items = qn__parts_items(parts);
+    if (files == 0)
+        snprintf(text, sizeof text, "the parts of %u ranks are in memory: %llu items in all",
+                 parts->ranks, items);
+    else
+        snprintf(text, sizeof text, "%llu %s the part%s of %u rank%s: %llu items in all", files,
+                 files == 1 ? "file is" : "files are", files == 1 ? "" : "s", parts->ranks,
+                 parts->ranks == 1 ? "" : "s", items);
     return qn__data_add_note(data, text, err);
 }
 
@@ -416,4 +423,9 @@ qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error
     parts->own = NULL;
     qn_parts_close(parts);
     return QN_OK;
+}
+
+const qn_parts *qn_data_parts(const qn_data *data) {
+    const qn__remote_rows *remote = data ? qn__data_remote(data) : NULL;
+    return remote ? remote->parts : NULL;
 }

@@ -1,0 +1,156 @@
+"""Data in parts: each rank has some rows of a table, and no rank has all of them."""
+
+import ctypes as C
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+
+from . import _abi, _arrow, ranks
+from ._library import assign, call, kinds_of, library, new, text
+from ._paths import is_paths
+from .data import Data, _list_of, _reading, data_of, streamed
+from .errors import QuernError, status_of
+
+
+def _in_child():
+    """A child of the process has none of the threads that answer other ranks."""
+    for table in ranks._parts:
+        table._release.detach()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+class Parts(Data):
+    """A table whose rows are with several ranks: the rows of rank 0, then those of rank 1, and so on.
+
+    All ranks make it together, each with its own part (`quern.ranks`). It is the `Data` of the whole:
+    ``len(parts)``, ``parts.digest`` and ``parts.describe()`` are those of one process that has all rows,
+    and `train` and `fit` make the same bytes. Other ranks' values are fetched when they are needed.
+
+    Parameters
+    ----------
+    data : optional
+        The part of this rank, which is whatever `Data` takes, or paths as for `open`. Iterators of Arrow
+        batches are read a batch at a time. None, or a table without rows: this rank has none. Where all
+        ranks name the same files, these are dealt to them.
+    labels : optional
+        As for `Data` and `open`.
+    part_cache : int
+        MiB of other ranks' values to keep. 0: a quarter of the memory that is available, divided among
+        the ranks of a machine.
+    **columns
+        The options of `Data` or `open`, such as ``label="sick"`` and ``task="regress"``; the same on
+        all ranks.
+
+    Attributes
+    ----------
+    first : int
+        The number of this rank's first row in the whole.
+
+    Raises
+    ------
+    MismatchError
+        The parts are not one table: columns differ in their names or types.
+    QuernError
+        What went wrong on any rank; the message names it. All ranks raise it.
+
+    Notes
+    -----
+    If a rank ends, another one reads the part again from its files. A part from memory is lost with its
+    rank: the others raise a `FileError` that names it.
+    """
+
+    def __init__(self, data=None, labels=None, *, part_cache=0, **columns):
+        cluster = ranks.current()
+        failure = made = from_files = None
+        try:
+            data = _filled(data)
+            from_files = is_paths(data)
+            made = _reading(labels=labels, **columns) if from_files else _table(data, labels, columns)
+            shared = None if from_files else _options(columns)
+        except Exception as why:  # of any kind: the other ranks have to hear of it
+            failure = why
+        _agree(cluster, failure, from_files, columns)
+        if from_files:
+            parts = new("qn_parts_open", cluster, *_list_of(data), made)
+        else:
+            parts = new("qn_parts_of_data", cluster, made and made._address, shared)
+        self.first = library().qn_parts_first(parts)
+        self._made = made  # its values and texts are used where they are
+        self._take(new("qn_parts_table", parts, int(part_cache) << 20))
+        ranks._parts.add(self)
+
+    @property
+    def own(self):
+        """The rows of this rank, with the categories and classes of the whole: a `Data`, maybe without rows."""
+        parts = library().qn_data_parts(self._address)
+        return _Own(self, library().qn_parts_own(parts)) if parts else self
+
+    def _end(self):
+        self._release()
+        self._address = None
+
+    def __repr__(self):
+        return super().__repr__().replace("quern.Data", f"quern.Parts: {len(self.own)} of", 1).replace(": ", " ", 1)
+
+
+class _Own(Data):
+    """The rows of one rank; the whole owns them."""
+
+    def __init__(self, whole, address):
+        self._whole, self._address = whole, address
+
+
+def _filled(data):
+    """What a user gave, without batches that have no rows; None where nothing is left."""
+    data = data if isinstance(data, Iterator) else streamed(data)
+    data = iter(data.table) if isinstance(data, _arrow.Export) else data
+    if isinstance(data, Iterator):
+        rest = (batch for batch in data if getattr(batch, "num_rows", 1))
+        first = next(rest, None)
+        return None if first is None else streamed(itertools.chain((first,), rest))
+    return None if _rows(data) == 0 else data
+
+
+def _rows(data):
+    """How many rows a table has; None where that is not known yet."""
+    if isinstance(data, tuple) and len(data) == 2:
+        return _rows(data[0])
+    shape = getattr(data, "shape", None)
+    return shape[0] if shape else len(data) if hasattr(data, "__len__") else None
+
+
+def _table(data, labels, columns):
+    """The data set of this rank; None: it has no rows."""
+    return None if data is None else data_of(data, labels, **columns)
+
+
+def _options(columns):
+    """The members of qn_data_options that decide what the parts are together."""
+    options = _abi.qn_data_options()
+    library().qn_data_options_init(options)
+    for word, value in columns.items():
+        if value is not None and word in kinds_of(_abi.qn_data_options):
+            assign(options, word, value)
+    return options
+
+
+def _agree(cluster, failure, from_files, columns):
+    """All ranks go on, or none does: this one may have a failure, and all have to be told the same."""
+    error = _abi.qn_error()
+    if failure is not None:
+        error.status = status_of(failure)
+        error.what = text(getattr(failure, "what", None) or repr(failure))[:_abi.qn_error.what.size - 1]
+        error.where = text(getattr(failure, "where", ""))[:_abi.qn_error.where.size - 1]
+    told = ", ".join(f"{word}={value!r}" for word, value in sorted(columns.items())) or "none"
+    items = (_abi.qn_agreement * 2)()
+    for item, name, value in zip(items, ("the parts", "the options"), ("files" if from_files else "tables", told)):
+        item.size = C.sizeof(_abi.qn_agreement)
+        item.name, item.value = text(name), text(value[:20000])
+        item.remedy = b"give all ranks files, or all tables, and the same options"
+    try:
+        call("qn_cluster_agree", cluster, error if failure else None, items, len(items))
+    except QuernError:
+        raise failure or sys.exc_info()[1] from None
