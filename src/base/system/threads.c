@@ -35,6 +35,7 @@ typedef struct member {
     qn__pool *pool;
     pthread_t handle;
     int thread;
+    atomic_int place; /* the core on which it last began to compute */
 } member;
 
 struct qn__pool {
@@ -109,9 +110,43 @@ static unsigned arrive(qn__pool *pool) {
     return seen;
 }
 
+/* Leaves a core. Afterwards the thread may use all of its cores again, and stays where it is. */
+static void leave_core(int core) {
+    size_t size;
+    cpu_set_t *own = qn__own_mask(&size), *others = own ? CPU_ALLOC(8 * size) : NULL;
+    if (others) {
+        memcpy(others, own, size);
+        CPU_CLR_S((size_t)core, size, others);
+        if (CPU_COUNT_S(size, others) > 0 && sched_setaffinity(0, size, others) == 0)
+            (void)sched_setaffinity(0, size, own);
+        CPU_FREE(others);
+    }
+    if (own)
+        CPU_FREE(own);
+}
+
+/* The system may wake a thread on the core on which another of the pool computes or spins, and
+ * leave both there for several milliseconds while a core is idle. So this thread leaves the core
+ * where one of the first `count` threads began. */
+static void keep_apart(qn__pool *pool, int thread, int count) {
+    if (!pool->spins || pool->cores || pool->threads == 1)
+        return;
+    int here = sched_getcpu(), shared = 0;
+    for (int i = 0; i < count && !shared; i++)
+        shared = i != thread && atomic_load(&pool->member[i].place) == here;
+    if (shared && here >= 0) {
+        leave_core(here);
+        here = sched_getcpu();
+    }
+    if (atomic_load(&pool->member[thread].place) != here)
+        atomic_store(&pool->member[thread].place, here);
+}
+
 double qn__pool_barrier(qn__pool *pool, int thread) {
-    (void)thread;
-    return gate_wait(&pool->round, arrive(pool), pool->spins);
+    const double waited = gate_wait(&pool->round, arrive(pool), pool->spins);
+    if (waited > SPIN_SECONDS) /* it has slept */
+        keep_apart(pool, thread, pool->threads);
+    return waited;
 }
 
 static void bind_to_core(int core) {
@@ -137,6 +172,7 @@ static void *member_main(void *argument) {
         seen++;
         if (pool->stop)
             return NULL;
+        keep_apart(pool, self->thread, self->thread);
         qn__float_state_set(); /* the last body may have called foreign code */
         pool->body(pool->context, self->thread);
         /* The end of a run is one more round, in which only the caller waits: it cannot start the
@@ -256,6 +292,7 @@ void qn__pool_run(qn__pool *pool, void (*body)(void *context, int thread), void 
 
     pool->body = body;
     pool->context = context;
+    keep_apart(pool, 0, 0);
     gate_raise(&pool->start);
     qn__float_state_set();
     body(context, 0);

@@ -137,6 +137,42 @@ static void test_caller_keeps_its_cores(void **state) {
     qn__pool_destroy(pool);
 }
 
+/* Thread 1 goes to the core of thread 0, where it may run on all cores again. */
+typedef struct crowd {
+    qn__pool *pool;
+    atomic_int caller, apart;
+} crowd;
+
+static void come_together(void *context, int thread) {
+    crowd *c = context;
+    if (thread == 0)
+        c->caller = sched_getcpu();
+    const int here = sched_getcpu();
+    qn__pool_barrier(c->pool, thread);
+    cpu_set_t own, one;
+    if (thread == 0 || sched_getaffinity(0, sizeof own, &own) != 0)
+        return;
+    c->apart += here != c->caller;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)c->caller, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    sched_setaffinity(0, sizeof own, &own);
+}
+
+/* In most runs it leaves that core before it computes. Other programs may move threads too. */
+static void test_threads_keep_apart(void **state) {
+    (void)state;
+    if (qn__cores() < 2)
+        skip();
+    enum { RUNS = 200 };
+    crowd c = {NULL, 0, 0};
+    assert_int_equal(qn__pool_create(2, 0, &c.pool, NULL), QN_OK);
+    for (int run = 0; run < RUNS; run++)
+        qn__pool_run(c.pool, come_together, &c);
+    qn__pool_destroy(c.pool);
+    assert_in_range(c.apart, RUNS / 2, RUNS);
+}
+
 static void test_impossible_numbers_are_refused(void **state) {
     (void)state;
     static const int threads[] = {0, -1, 5000, INT32_MAX, INT32_MIN};
@@ -212,6 +248,7 @@ int main(void) {
         cmocka_unit_test(test_results_are_there_when_a_run_returns),
         cmocka_unit_test(test_destroy_at_once),
         cmocka_unit_test(test_waiting_is_measured),
+        cmocka_unit_test(test_threads_keep_apart),
         cmocka_unit_test(test_impossible_numbers_are_refused),
         cmocka_unit_test(test_signals_of_a_thread),
     };
