@@ -15,16 +15,13 @@ static const double WRITE_SECONDS = 300, LAST_SECONDS = 1;
  * a request as a whole, and not have said so yet. */
 static const double LEFT_SECONDS = 1;
 
-/* How long the thread of the only connection looks for its next request, and how soon that comes,
- * on average. What is later counts as LATE_SECONDS. */
-static const double LOOK_SECONDS = 100e-6, SOON_SECONDS = 150e-6, LATE_SECONDS = 200e-6;
-/* To look is slower where the client would come to the same core. So each turn of TURN requests
- * begins with TRIAL without it and as many with it, in which the system places the threads. A gap
- * is the mean of about MEAN. */
-enum { TURN = 4096, TRIAL = 64, MEAN = 8 };
-/* Looking takes processor time. Where other programs took the core OFTEN within CHECK requests, the
- * next REST are not looked for. */
-enum { OFTEN = 2, CHECK = 128, REST = 2048 };
+/* How long the thread of the only connection looks for its next request. Beside an answer that took
+ * longer than that, the time to be woken is small. */
+static const double LOOK_SECONDS = 200e-6;
+/* Looking pays where the request comes while the thread looks, and no other program waits for the
+ * core. MISSES looks without a request, or a core that was taken TAKEN times, within CHECK
+ * requests: the thread sleeps for the next REST of them. */
+enum { CHECK = 128, MISSES = 8, TAKEN = 24, REST = 1024 };
 
 static double limit_of(const qn__http *http, qn__phase phase) {
     switch (phase) {
@@ -89,47 +86,38 @@ void qn__connection_set(qn__http *http, qn__connection *c, qn__phase phase) {
     pthread_mutex_unlock(&http->lock);
 }
 
-void qn__connection_asks(qn__connection *c) {
-    if (!c || c->answered <= 0)
-        return;
-    const double since = qn__now() - c->answered, gap = since < LATE_SECONDS ? since : LATE_SECONDS;
-    double *mean = &c->gap[c->looked];
-    *mean += *mean > 0 ? (gap - *mean) / MEAN : gap;
-}
-
-/* Until the next request comes, or the end. */
-static void look(qn__http *http, const qn__connection *c) {
+/* Until the next request comes, or the end of the connection: then 1. */
+static int look(qn__http *http, const qn__connection *c) {
+    const double until = qn__now() + LOOK_SECONDS;
     char byte;
-    while (atomic_load(&http->open) == 1 && qn__now() - c->answered < LOOK_SECONDS &&
-           recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
-        continue;
+    do
+        if (recv(c->descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0)
+            return 1;
+    while (atomic_load(&http->open) == 1 && qn__now() < until);
+    return 0;
 }
 
-/* Whether the cores are free enough. */
-static int may_look(qn__connection *c) {
+/* How often other programs took the core of this thread. */
+static long times_taken(void) {
     struct rusage use;
-    if (c->asked % CHECK == 0 && getrusage(RUSAGE_THREAD, &use) == 0) {
-        if (c->asked > 0 && use.ru_nivcsw - c->interrupted >= OFTEN)
-            c->rest = REST;
-        c->interrupted = use.ru_nivcsw;
-    }
-    c->rest -= c->rest > 0;
-    return c->rest == 0;
+    return getrusage(RUSAGE_THREAD, &use) == 0 ? use.ru_nivcsw : 0;
 }
 
-void qn__connection_answered(qn__http *http, qn__connection *c) {
-    if (!c)
+void qn__connection_answered(qn__http *http, qn__connection *c, double seconds) {
+    if (!c || !http->several_cores || atomic_load(&http->open) != 1 || seconds > LOOK_SECONDS)
         return;
-    c->answered = qn__now();
-    c->looked = 0;
-    const int lone = http->several_cores && atomic_load(&http->open) == 1;
-    if (!lone || c->gap[0] <= 0 || c->gap[0] > SOON_SECONDS)
+    if (c->rest > 0) {
+        c->rest--;
         return;
-    const int may = may_look(c);
-    const unsigned place = c->asked++ % TURN;
-    c->looked = may && (place < 2 * TRIAL ? place >= TRIAL : c->gap[1] < c->gap[0]);
-    if (c->looked)
-        look(http, c);
+    }
+    if (c->looks++ % CHECK == 0) {
+        c->rest = c->looks > 1 && times_taken() - c->taken >= TAKEN ? REST : 0;
+        c->taken = times_taken();
+        c->misses = 0;
+    }
+    c->misses += !look(http, c);
+    if (c->misses == MISSES)
+        c->rest = REST, c->looks = 0;
 }
 
 unsigned qn__connections_fresh(const qn__http *http) {

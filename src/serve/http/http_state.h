@@ -36,12 +36,10 @@ struct qn__connection {
     int descriptor;
     qn__phase phase;
     /* Of the thread of the connection: */
-    double answered; /* when its last request had its answer; 0: none had one */
-    double gap[2];   /* seconds until the next request came: slept, looked for; 0: not yet known */
-    int looked;
-    unsigned asked;   /* requests that came soon */
-    unsigned rest;    /* of them, before the next look is allowed: other programs want the cores */
-    long interrupted; /* how often they had taken the thread's core */
+    unsigned looks;  /* for its next request */
+    unsigned misses; /* of them, of late */
+    unsigned rest;   /* requests until the next look */
+    long taken;      /* how often other programs had taken the thread's core */
 };
 
 typedef struct qn__route_table {
@@ -114,11 +112,10 @@ void qn__connection_close(qn__http *http, qn__connection *connection);
 void qn__connection_set(qn__http *http, qn__connection *connection, qn__phase phase);
 /* Closes those that take too long, or whose client has left. The caller holds the server's lock. */
 void qn__connections_tend(const qn__http *http, double now);
-/* A request begins; its answer was sent. The second may wait a moment for the next request of a
- * client that asks again at once, where it is the only one: to sleep and be woken on another core
- * takes longer. */
-void qn__connection_asks(qn__connection *connection);
-void qn__connection_answered(qn__http *http, qn__connection *connection);
+/* The answer to a request was sent, after so many seconds. Where they are few and this connection
+ * is the only one, waits a moment for its next request: to sleep and be woken on another core takes
+ * longer. */
+void qn__connection_answered(qn__http *http, qn__connection *connection, double seconds);
 /* Those without a whole request; the caller holds the server's lock. */
 unsigned qn__connections_fresh(const qn__http *http);
 

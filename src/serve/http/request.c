@@ -51,7 +51,6 @@ qn__request *qn__request_make(qn__http *http, void *connection, const char *meth
     snprintf(r->path, sizeof r->path, "%s", path);
     qn__connection *const *place = qn__mhd_functions.fact(connection, QN__MHD_CONTEXT);
     r->place = place ? *place : NULL;
-    qn__connection_asks(r->place);
     name_client(r);
     enlist(http, r);
     return r;

@@ -93,7 +93,7 @@ static int on_request(void *user, void *connection, const char *path, const char
     return conclude(r);
 }
 
-static void tell(const qn__request *r, int whole) {
+static void tell(const qn__request *r, int whole, double seconds) {
     const qn__http_options *o = &r->http->options;
     const qn__http_done done = {.method = r->method,
                                 .path = r->path,
@@ -103,7 +103,7 @@ static void tell(const qn__request *r, int whole) {
                                 .version = r->version,
                                 .received = r->received,
                                 .sent = r->queued && !r->is_head ? r->sent : 0,
-                                .seconds = qn__now() - r->begun,
+                                .seconds = seconds,
                                 .status = r->queued ? r->status : 0,
                                 .whole = whole};
     if (o->done)
@@ -138,11 +138,12 @@ static void on_completed(void *user, void *connection, void **slot, int how) {
     pthread_mutex_unlock(&r->lock);
     qn__connection *place = r->place;
     qn__connection_set(http, place, QN__PHASE_IDLE);
-    tell(r, whole);
+    const double seconds = qn__now() - r->begun;
+    tell(r, whole, seconds);
     unlist(r);
     qn__request_release(r);
     if (whole)
-        qn__connection_answered(http, place);
+        qn__connection_answered(http, place, seconds);
 }
 
 static void on_connection(void *user, void *connection, void **slot, int closed) {
