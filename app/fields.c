@@ -113,6 +113,8 @@ static const struct {
     {"search.folder", "run-dir"},
     {"search.folds", "folds"},
     {"search.settings", "grid"},
+    {"search.part", "part"},
+    {"search.merge", "merge"},
     {"train.checkpoint_dir", "checkpoint"},
     {"train.checkpoint_seconds", "checkpoint-every"},
     {"train.init_from", "init-from"},

@@ -1,5 +1,5 @@
-/* A training, or the run of a kernel, that another program starts: a batch system, a cluster's
- * operator, or a background process. `quern submit` makes one from a command line. */
+/* A training, the run of a kernel, or a search that another program starts: a batch system, a
+ * cluster's operator, or a background process. `quern submit` makes one from a command line. */
 #ifndef APP_JOB_H
 #define APP_JOB_H
 
@@ -10,13 +10,15 @@ typedef struct job {
     const char *engine;  /* "local", "slurm", "kubernetes" */
     const char *name;    /* letters, digits, dots and dashes */
     const char *program; /* path of quern on the machine of the job */
-    char **words; /* "train" or "run" and its arguments, completed so that each start continues from
-                     the last checkpoint */
+    char **words; /* "train", "run" or "search" and its arguments, completed so that each start
+                     continues from the last checkpoint */
     int count;
     int kernel;         /* 1: "run", whose checkpoint is a file and not a folder */
     const char *result; /* the file that is replaced at the end: model or recipe */
     const char *checkpoint;
     const char *directory; /* base of relative paths */
+    const char *folder;    /* of a search, else NULL: --run-dir */
+    uint64_t tasks;        /* of the array among which a search is divided */
     int serves, watches;   /* 1: "serve" or "watch", which do not end: a Deployment of Kubernetes */
     unsigned serve_port;
     int serve_tls; /* 1: that port speaks TLS */

@@ -15,7 +15,8 @@ const char *const job_field_names[JOB_FIELDS] = {
     [JOB_ENGINE] = "engine",       [JOB_ID] = "id",           [JOB_NAME] = "name",
     [JOB_SPACE] = "namespace",     [JOB_KIND] = "kind",       [JOB_SUBMITTED] = "submitted",
     [JOB_DIRECTORY] = "directory", [JOB_MODEL] = "model",     [JOB_LOG] = "log",
-    [JOB_COMMAND] = "command",     [JOB_PROCESS] = "process", [JOB_BEGAN] = "began"};
+    [JOB_COMMAND] = "command",     [JOB_PROCESS] = "process", [JOB_ARRAY] = "array",
+    [JOB_BEGAN] = "began"};
 
 void job_record_free(job_record *record) {
     for (int i = 0; i < JOB_FIELDS; i++) {

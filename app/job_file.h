@@ -18,6 +18,7 @@ typedef enum job_field {
     JOB_LOG,       /* its log, or how to show it */
     JOB_COMMAND,   /* the command line of train */
     JOB_PROCESS,   /* local: its process */
+    JOB_ARRAY,     /* of a search: the array of its parts */
     JOB_BEGAN,     /* local: program_began of it */
     JOB_FIELDS
 } job_field;

@@ -41,8 +41,29 @@ static void put_command(const job *j, FILE *to) {
         free(quoted);
     }
     fprintf(to, ")\n");
-    put_variable(to, "result", j->result);
-    put_variable(to, "checkpoint", j->checkpoint);
+    if (j->tasks == 0) {
+        put_variable(to, "result", j->result);
+        put_variable(to, "checkpoint", j->checkpoint);
+    }
+}
+
+/* A search whose runs are divided among the tasks of an array. */
+static void put_part(const job *j, FILE *to) {
+    put_variable(to, "folder", j->folder);
+    fprintf(to,
+            "\n"
+            "# Task 0 follows after the others, and merges their results. It alone says how the\n"
+            "# search has ended.\n"
+            "checkpoint=$folder/search.csv\n"
+            "if [ \"$SLURM_ARRAY_TASK_ID\" = 0 ]; then\n"
+            "    arguments+=(--merge)\n"
+            "else\n"
+            "    arguments+=(--part \"$SLURM_ARRAY_TASK_ID/%" PRIu64 "\")\n"
+            "    checkpoint=$folder/part-$SLURM_ARRAY_TASK_ID-of-%" PRIu64 "/search.csv\n"
+            "    unset QUERN_JOBS\n"
+            "fi\n"
+            "\n",
+            j->tasks, j->tasks);
 }
 
 static const char watching[] =
@@ -58,6 +79,9 @@ static const char train_progress[] =
 static const char kernel_progress[] =
     "# The same tells whether there is a new checkpoint.\n"
     "progress() { stat -c '%i %y' -- \"$checkpoint\" 2>/dev/null; }\n";
+static const char search_progress[] =
+    "# Each run that is done has a line after the first two.\n"
+    "progress() { tail -n +3 -- \"$checkpoint\" 2>/dev/null | wc -l; }\n";
 
 static const char stopping[] =
     "\n"
@@ -83,8 +107,9 @@ static const char stopping[] =
     "}\n";
 
 static void put_watching(const job *j, FILE *to) {
-    fputs(watching, to);
-    fputs(j->kernel ? kernel_progress : train_progress, to);
+    if (j->tasks == 0)
+        fputs(watching, to);
+    fputs(j->kernel ? kernel_progress : j->tasks > 0 ? search_progress : train_progress, to);
     fputs(stopping, to);
 }
 
@@ -130,7 +155,9 @@ static void put_mpirun(FILE *to, const char *count, const char *hostfile) {
 
 static void put_directives(const job *j, FILE *to) {
     fprintf(to, "#SBATCH --job-name=%s\n", j->name);
-    fprintf(to, "#SBATCH --output=%s-%%j.log\n", j->name);
+    fprintf(to, "#SBATCH --output=%s-%s.log\n", j->name, j->tasks > 0 ? "%A_%a" : "%j");
+    if (j->tasks > 0)
+        fprintf(to, "#SBATCH --array=1-%" PRIu64 "\n", j->tasks);
     if (j->ranks == 1)
         fprintf(to, "#SBATCH --nodes=1\n");
     else { /* with --ntasks-per-node Slurm always takes the smaller number of nodes */
@@ -239,15 +266,9 @@ static const char slurm_ends[] =
     "    sleep 3600 # Slurm ends this process in the meantime\n"
     "}\n"
     "\n"
-    "trap stop_ranks USR1\n"
-    "before=$(result_version) had=$(progress)\n";
+    "trap stop_ranks USR1\n";
 
 static const char slurm_rest[] =
-    "start_ranks\n"
-    "await_ranks\n"
-    "\n"
-    "[ \"$(result_version)\" = \"$before\" ] || finish 0\n"
-    "[ \"$code\" != 0 ] || code=1\n"
     "starts=$((${SLURM_RESTART_COUNT:-0} + 1))\n"
     "if [ \"$(progress)\" != \"$had\" ]; then\n"
     "    [ -z \"$stopping\" ] || continue_later \"time limit reached\"\n"
@@ -260,7 +281,43 @@ static const char slurm_rest[] =
     "echo \"quern job: ended with $code\"\n"
     "finish \"$code\"\n";
 
+static const char training[] = "before=$(result_version) had=$(progress)\n";
+static const char searching[] = "had=$(progress)\n";
+static const char to_the_end[] = "start_ranks\n"
+                                 "await_ranks\n"
+                                 "\n";
+
+static const char one_process[] = "\nstart_ranks() {\n"
+                                  "    \"$program\" \"${arguments[@]}\" &\n"
+                                  "    running=($!)\n"
+                                  "}\n";
+
+static void write_array(const job *j, FILE *to) {
+    fprintf(to, "#!/bin/bash\n"
+                "# Searches with Quern: each task of the array makes a part of the runs. The last "
+                "step, task 0,\n"
+                "# merges them. For this, submit the file once more after the number that sbatch "
+                "has printed:\n"
+                "#     sbatch --array=0 --dependency=afterany:NUMBER FILE\n"
+                "#\n");
+    put_directives(j, to);
+    fprintf(to, "set -u\n\n");
+    put_command(j, to);
+    put_part(j, to);
+    put_watching(j, to);
+    fputs(one_process, to);
+    fputs(slurm_ends, to);
+    fputs(searching, to);
+    fputs(to_the_end, to);
+    fputs("[ \"$code\" != 0 ] || finish 0\n", to);
+    fputs(slurm_rest, to);
+}
+
 void job_write_slurm(const job *j, FILE *to) {
+    if (j->tasks > 0) {
+        write_array(j, to);
+        return;
+    }
     fprintf(to,
             "#!/bin/bash\n"
             "# %s with Quern on the nodes of this job. After the time limit, a failed node or a "
@@ -279,8 +336,13 @@ void job_write_slurm(const job *j, FILE *to) {
     if (j->ranks > 1)
         fputs(guarding, to);
     fputs(slurm_ends, to);
+    fputs(training, to);
     if (j->ranks > 1)
         fputs("start_guards\n", to);
+    fputs(to_the_end, to);
+    fputs("[ \"$(result_version)\" = \"$before\" ] || finish 0\n"
+          "[ \"$code\" != 0 ] || code=1\n",
+          to);
     fputs(slurm_rest, to);
 }
 
@@ -288,10 +350,7 @@ void job_write_slurm(const job *j, FILE *to) {
 
 static void put_processes(const job *j, FILE *to) {
     if (j->ranks == 1) {
-        fprintf(to, "\nstart_ranks() {\n"
-                    "    \"$program\" \"${arguments[@]}\" &\n"
-                    "    running=($!)\n"
-                    "}\n");
+        fputs(one_process, to);
         return;
     }
     fprintf(to,

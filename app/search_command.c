@@ -2,10 +2,12 @@
 
 #include "command.h"
 #include "format.h"
+#include "jsonline.h"
 #include "lr_range.h"
 #include "message.h"
 #include "model_text.h"
 #include "ranks.h"
+#include "search.h"
 #include "search_grid.h"
 #include "search_table.h"
 #include "shared_rows.h"
@@ -18,9 +20,10 @@
 
 typedef struct search_flags {
     train_flags train; /* of a line of train, as it is written there */
-    const char *grid, *by, *run_dir, *lr_range;
+    const char *grid, *by, *run_dir, *lr_range, *part;
     uint64_t folds;
-    int quiet, json;
+    uint32_t number, parts; /* of --part; 0: all runs */
+    int merge, quiet, json;
 } search_flags;
 
 #define AT(member) .place = offsetof(search_flags, member)
@@ -50,6 +53,12 @@ static const option search_options[] = {
         "run-dir", run_dir, "DIR",
         "keep the results of all runs in DIR/search.csv; an interrupted search continues from "
         "there; with --lr-range DIR/lr-range.csv and a picture")},
+    {ROW_TEXT("part", part, "I/N",
+              "compute the runs of part I of N only, into DIR/part-I-of-N; for the tasks of a job "
+              "array, which need not run at the same time"),
+     .fallback = "all runs"},
+    {ROW_FLAG("merge", merge,
+              "compute nothing: take the results of all parts in DIR, and print the table")},
     {ROW_FLAG("quiet", quiet, "print no progress")},
     {ROW_JSON(json, "all numbers as one JSON object")},
     {.heading = "Data",
@@ -99,9 +108,9 @@ static int is_option(const char *word, const char *name) {
 /* The words of the command line that are options of train and decide what it makes. Returns how
  * many. */
 static int train_words(int argc, char **argv, char **to) {
-    static const char *const own[] = {"grid",    "folds",   "by",      "run-dir",
-                                      "threads", "devices", "lr-range"};
-    static const char *const flags[] = {"json", "quiet", "alone", "data-from-rank0"};
+    static const char *const own[] = {"grid",    "folds",   "by",       "run-dir",
+                                      "threads", "devices", "lr-range", "part"};
+    static const char *const flags[] = {"json", "quiet", "merge", "alone", "data-from-rank0"};
     int count = 0;
     for (int i = 2; i < argc; i++) {
         int skip = 0;
@@ -207,6 +216,23 @@ static uint32_t lost_folds(const search *s, uint32_t setting) {
     return lost;
 }
 
+/* On the writer, when all runs of a part are done. */
+static int report_part(const search *s) {
+    const uint64_t runs = qn_search_done(s->search);
+    if (s->f->json) {
+        json_begin("search_part");
+        json_count("part", s->f->number);
+        json_count("parts", s->f->parts);
+        json_count("runs", runs);
+        json_text("folder", s->f->run_dir);
+        json_end();
+    } else {
+        printf("part %s is done, %" PRIu64 " runs; --merge prints the table when all parts are\n",
+               s->f->part, runs);
+    }
+    return EXIT_DONE;
+}
+
 /* On the writer, when all runs are done. */
 static int report(void *user) {
     const search *s = user;
@@ -217,6 +243,8 @@ static int report(void *user) {
                             .by = s->by,
                             .real = qn_data_targets(s->from.train) != NULL,
                             .command = s->command};
+    if (s->f->parts > 0)
+        return report_part(s);
     uint32_t *order = calloc(s->grid.settings, sizeof *order);
     if (!order)
         return message_fail(QN_MEMORY, "out of memory", "", "");
@@ -258,14 +286,18 @@ static int search_data(search *s) {
     o.compute = compute_of(&f->train.compute);
     o.compute.cluster = ranks_cluster();
     o.folder = f->run_dir;
+    o.part = f->number;
+    o.parts = f->parts;
+    o.merge = f->merge;
     o.user = s;
     o.on_run = on_run;
     o.on_note = on_note;
     if (qn_search_open(&o, s->from.train, &s->search, &err) != QN_OK)
         return ranks_failed(&err);
     const uint64_t done = qn_search_done(s->search);
-    if (done > 0 && ranks_is_writer())
-        message_note("note: %" PRIu64 " runs are in %s/search.csv already", done, f->run_dir);
+    if (done > 0 && !f->merge && ranks_is_writer())
+        message_note("note: %" PRIu64 " runs are in %s%s already", done, f->run_dir,
+                     f->parts > 0 ? ", in the folder of the part" : "/search.csv");
     const qn_status status = qn_search_run(s->search, &err);
     const int code = status == QN_OK ? ranks_conclude(&err, report, s) : ranks_failed(&err);
     qn_search_close(s->search);
@@ -290,7 +322,7 @@ static int choose_metric(search *s) {
 
 /* What a range of learning rates decides itself. */
 static int check_range(const search_flags *f, const command *self, const arguments *given) {
-    static const char *const own[] = {"grid", "folds", "by"};
+    static const char *const own[] = {"grid", "folds", "by", "part", "merge"};
     static const char *const others[] = {"lr",       "schedule",       "lr-step",
                                          "lr-gamma", "warmup",         "stages",
                                          "epochs",   "early-stopping", "keep"};
@@ -307,8 +339,25 @@ static int check_range(const search_flags *f, const command *self, const argumen
     return lr_range_check(f->lr_range);
 }
 
+/* "2/4" */
+static int read_part(search_flags *f) {
+    int used = 0;
+    if (f->part &&
+        (f->part[strspn(f->part, "0123456789/")] ||
+         sscanf(f->part, "%6" SCNu32 "/%6" SCNu32 "%n", &f->number, &f->parts, &used) != 2 ||
+         f->part[used] || f->number < 1 || f->number > f->parts))
+        return message_usage("write two numbers such as 2/4: part 2 of 4",
+                             "--part cannot be \"%s\"", f->part);
+    if (f->part && f->merge)
+        return message_usage("leave one of them out", "--part computes, and --merge does not");
+    if ((f->part || f->merge) && !f->run_dir)
+        return message_usage("add --run-dir DIR, the same for all parts", "%s needs a folder",
+                             f->part ? "--part" : "--merge");
+    return -1;
+}
+
 /* Options of train that a search has no use for. */
-static int check_flags(const search_flags *f, const command *self, const arguments *given) {
+static int check_flags(search_flags *f, const command *self, const arguments *given) {
     static const char *const others[] = {
         "output", "test",        "test-labels", "test-query", "valid",    "valid-labels",
         "shares", "valid-query", "checkpoint",  "trace",      "report",   "plots",
@@ -323,7 +372,9 @@ static int check_flags(const search_flags *f, const command *self, const argumen
     if (f->by && search_metric_named(f->by) < 0)
         return message_usage("write accuracy, f1, auc, log_loss, loss, rmse, mae or r2",
                              "--by cannot be \"%s\"", f->by);
-    const int code = check_range(f, self, given);
+    int code = check_range(f, self, given);
+    if (code < 0)
+        code = read_part(f);
     return code < 0 ? sources_check(&f->train.from) : code;
 }
 
@@ -347,6 +398,35 @@ static int read_command_line(const command *self, int argc, char **argv, search_
         code = model_outputs(s->flags[0].recipe.model, &f->train.from.outputs);
     sources_agreed(&f->train.from, self->name, same);
     return ranks_agree(code, same, SOURCES_AGREED, 1);
+}
+
+int search_read(int count, char **words, arguments *given, const char **folder) {
+    search_flags f = {.train = train_flags_default(), .folds = 5};
+    search s = {.f = &f};
+    int code = options_read(&search_command, count - 1, words + 1, &f, given);
+    if (code < 0)
+        code = check_flags(&f, &search_command, given);
+    if (code < 0)
+        code = compute_check(&f.train.compute);
+    if (code < 0)
+        code = grid_read(f.grid, &s.grid);
+    if (code < 0)
+        code = read_settings(&s, count + 1, words - 1);
+    release(&s);
+    if (code < 0 && (f.lr_range || f.part || f.merge))
+        code =
+            message_usage("leave it out", "the job itself divides the search: --%s is not for it",
+                          f.lr_range ? "lr-range"
+                          : f.part   ? "part"
+                                     : "merge");
+    if (code < 0 && !f.run_dir)
+        code = message_usage("add --run-dir DIR, which all tasks can reach",
+                             "the results of the tasks need a folder");
+    if (code < 0 && source_is_stream(f.train.from.data))
+        code = message_usage("name a file that the job can open",
+                             "- is the standard input, and a job has none");
+    *folder = f.run_dir;
+    return code;
 }
 
 static int find_range(const search *s) {
@@ -394,6 +474,9 @@ const command search_command = {
         "Each core, device and, under mpirun or srun, each rank (process) takes whole runs. The "
         "numbers do not depend on this: every run gives the same bytes everywhere. If a rank "
         "fails, another one repeats its runs. The folds follow from --seed.\n\n"
+        "--part divides a search among processes that do not know each other, such as the tasks of "
+        "a job array; --merge then prints the table. \"quern\tsubmit\" writes such an array for "
+        "Slurm.\n\n"
         "--lr-range is another search: one training in which the learning rate grows after every "
         "step, until the loss diverges. It suggests a rate, for all options of train but those of "
         "rates and epochs, and with --init-from and --freeze, too.",
@@ -403,6 +486,7 @@ const command search_command = {
     .examples = "quern search --data train.csv --folds 5\n"
                 "quern search --data train.csv --grid \"lr 0.01,0.1 batch 64,128\" --epochs 5\n"
                 "quern search --data train.csv --lr-range auto --run-dir rates\n"
+                "quern search --data train.csv --grid \"batch 32,64\" --run-dir tries --part 2/4\n"
                 "mpirun -n 4 quern search --data train.csv --grid \"batch 32,64,128,256\"\n"
                 "quern search --data train.csv --run-dir tries \\\n"
                 "      --grid \"model 'dense 8 relu; dense 3 softmax','dense 3 softmax'\"",

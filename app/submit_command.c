@@ -10,10 +10,8 @@
 #include "launch_hosts.h"
 #include "message.h"
 #include "program.h"
-#include "run_job.h"
-#include "secret.h"
 #include "shared_rows.h"
-#include "train_flags.h"
+#include "submit.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,14 +22,6 @@
 
 /* Stands in a manifest that is only printed, where no image was named. */
 static const char NO_IMAGE[] = "NAME-OF-THE-IMAGE";
-
-typedef struct submit_flags {
-    int slurm, kubernetes, local, dry_run, json;
-    const char *name, *program, *launcher, *hostfile;
-    uint64_t ranks, cpus, gpus;
-    const char *memory, *time, *partition, *account, *sbatch;
-    const char *image, *claim, *mount, *space, *kind, *queue, *topology;
-} submit_flags;
 
 #define AT(member) .place = offsetof(submit_flags, member)
 
@@ -66,6 +56,8 @@ static const option submit_options[] = {
     {ROW_TEXT("memory", memory, "SIZE",
               "memory of each rank, as Slurm or Kubernetes writes it: 8G, 8Gi"),
      .fallback = "Slurm: its default; Kubernetes: 4Gi"},
+    {ROW_COUNT("array", array, 1, 10000,
+               "Slurm: tasks of a job array, among which a search is divided")},
     {ROW_TEXT("time", time, "LIMIT",
               "Slurm: time limit, as minutes, hours:minutes:seconds, days-hours or another form of "
               "Slurm; before the limit the job stops and queues again"),
@@ -222,10 +214,11 @@ static const char *engine_of(const submit_flags *f) {
 static int check_belonging(const command *self, const submit_flags *f, const arguments *given) {
     static const struct {
         const char *flag, *engine;
-    } theirs[] = {{"time", "slurm"},       {"partition", "slurm"},      {"account", "slurm"},
-                  {"sbatch", "slurm"},     {"image", "kubernetes"},     {"claim", "kubernetes"},
-                  {"mount", "kubernetes"}, {"namespace", "kubernetes"}, {"hostfile", "local"},
-                  {"kind", "kubernetes"},  {"queue", "kubernetes"},     {"topology", "kubernetes"}};
+    } theirs[] = {{"time", "slurm"},         {"array", "slurm"},      {"partition", "slurm"},
+                  {"account", "slurm"},      {"sbatch", "slurm"},     {"image", "kubernetes"},
+                  {"claim", "kubernetes"},   {"mount", "kubernetes"}, {"namespace", "kubernetes"},
+                  {"hostfile", "local"},     {"kind", "kubernetes"},  {"queue", "kubernetes"},
+                  {"topology", "kubernetes"}};
     const char *engine = engine_of(f);
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
         if (options_given(self, given, theirs[i].flag) && strcmp(engine, theirs[i].engine) != 0)
@@ -291,52 +284,7 @@ static int check_flags(const command *self, const submit_flags *f, const argumen
     return -1;
 }
 
-/* What the job itself gives to the ranks. */
-static int check_ours(const command *c, const arguments *given) {
-    static const char *const ours[] = {"meet", "ranks", "rank", "key-file", "alone"};
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (options_given(c, given, ours[i])) {
-            char remedy[100];
-            snprintf(remedy, sizeof remedy, "leave it out; --ranks before \"%s\" says how many",
-                     c->name);
-            return message_usage(remedy, "the job itself gives --%s to %s", ours[i], c->name);
-        }
-    return -1;
-}
-
-/* Reports errors in train's arguments now, not after the job has waited for a day. */
-static int check_train(char **words, int count, train_flags *t) {
-    arguments given;
-    int code = options_read(&train_command, count - 1, words + 1, t, &given);
-    if (code >= 0)
-        return code;
-    if (!t->out)
-        return message_usage("add -o model.safetensors", "-o FILE is required");
-    code = check_ours(&train_command, &given);
-    if (code < 0)
-        code = train_options_check(t, &given);
-    if (code < 0 && (source_is_stream(t->from.data) || source_is_stream(t->from.test) ||
-                     source_is_stream(t->from.valid)))
-        code = message_usage("name a file that the job can open",
-                             "- is the standard input, and a job has none");
-    return code < 0 ? sources_check(&t->from) : code;
-}
-
-/* The same for the files in them; on other machines they may be different. */
-static int check_train_paths(const submit_flags *f, const train_flags *t) {
-    return f->dry_run ? -1 : train_check_paths(t, f->hostfile, f->local && !f->hostfile);
-}
-
 /* ---------------------------------------------------------------- the job */
-
-/* Data collected while a job is prepared. */
-typedef struct making {
-    job j;
-    train_flags train;
-    run_job run;
-    char name[48], program[4096], directory[4096], checkpoint[4096], key[SECRET_MADE];
-    char **words;
-} making;
 
 static const char *launcher_of(const submit_flags *f) {
     if (f->launcher[0] != 'a')
@@ -344,134 +292,8 @@ static const char *launcher_of(const submit_flags *f) {
     return f->slurm ? "srun" : f->hostfile ? "mpirun" : "none";
 }
 
-/* The file that the job replaces at its end, and its checkpoint; the words that are missing for
- * each start to continue after the last one. */
-typedef struct outcome {
-    const char *result, *checkpoint;
-    int resume;
-} outcome;
-
-static int complete_words(making *m, char **words, int count, const outcome *o) {
-    m->words = calloc((size_t)count + 3, sizeof *m->words);
-    if (!m->words)
-        return message_fail(QN_MEMORY, "out of memory", "", "");
-    memcpy(m->words, words, (size_t)count * sizeof *words);
-    if (!o->checkpoint) {
-        const size_t size = strlen(o->result) -
-                            (ends_with(o->result, ".recipe.json") ? sizeof ".recipe.json" - 1 : 0);
-        int n =
-            snprintf(m->checkpoint, sizeof m->checkpoint, "%.*s.checkpoint", (int)size, o->result);
-        if (n < 0 || (size_t)n >= sizeof m->checkpoint)
-            return message_usage("name a shorter one", "the name of the result's file is too long");
-        m->words[count++] = (char *)"--checkpoint";
-        m->words[count++] = m->checkpoint;
-    }
-    if (!o->resume)
-        m->words[count++] = (char *)"--resume";
-    m->j.words = m->words;
-    m->j.count = count;
-    m->j.result = o->result;
-    m->j.checkpoint = o->checkpoint ? o->checkpoint : m->checkpoint;
-    return -1;
-}
-
-static int make_train(const submit_flags *f, char **words, int count, making *m) {
-    int code = check_train(words, count, &m->train);
-    if (code < 0)
-        code = check_train_paths(f, &m->train);
-    if (code >= 0)
-        return code;
-    const outcome o = {m->train.out, m->train.checkpoint, m->train.resume};
-    return complete_words(m, words, count, &o);
-}
-
-static int make_run(const submit_flags *f, char **words, int count, making *m) {
-    const run_job *r = &m->run;
-    int code = run_job_read(count - 1, words + 1, f->local && !f->hostfile && !f->dry_run, &m->run);
-    if (code < 0)
-        code = check_ours(&run_command, &r->given);
-    if (code >= 0)
-        return code;
-    if (!r->result)
-        return message_usage("add --out NAME=FILE or --recipe FILE", "the job would write no file");
-    m->j.kernel = 1;
-    const outcome o = {r->result, r->checkpoint, r->resume};
-    return complete_words(m, words, count, &o);
-}
-
-/* The value of an option among the words; "" for a flag, NULL: it is not there. */
-static const char *value_among(char **words, int count, const char *name) {
-    const size_t size = strlen(name);
-    for (int i = 1; i < count; i++)
-        if (strcmp(words[i], name) == 0)
-            return i + 1 < count ? words[i + 1] : "";
-        else if (strncmp(words[i], name, size) == 0 && words[i][size] == '=')
-            return words[i] + size + 1;
-    return NULL;
-}
-
-/* A server of the cluster listens on all addresses of its pod. */
-static int make_server(char **words, int count, making *m) {
-    const char *listen = value_among(words, count, "--listen");
-    const char *port = listen ? strrchr(listen, ':') : NULL;
-    m->j.serves = 1;
-    m->j.serve_tls = value_among(words, count, "--tls-cert") != NULL;
-    if (!m->j.serve_tls && !value_among(words, count, "--insecure"))
-        return message_usage("add --tls-cert, --tls-key and --token-file, or --insecure where the "
-                             "cluster protects the server",
-                             "other pods would reach the server without TLS and a token");
-    if (!listen) {
-        m->words[m->j.count++] = (char *)"--listen";
-        m->words[m->j.count++] = (char *)(m->j.serve_tls ? "0.0.0.0:8443" : "0.0.0.0:8080");
-        port = strchr(m->words[m->j.count - 1], ':');
-    }
-    m->j.serve_port = port ? (unsigned)strtoul(port + 1, NULL, 10) : 0;
-    if (m->j.serve_port > 0 && m->j.serve_port < 65536)
-        return -1;
-    return message_usage("such as --listen 0.0.0.0:8080",
-                         "--listen \"%.60s\" names no port that the cluster could know", listen);
-}
-
-static int make_service(const submit_flags *f, char **words, int count, making *m) {
-    const int serves = strcmp(words[0], "serve") == 0;
-    if (!f->kubernetes)
-        return message_usage("add --kubernetes; deploy/systemd has units for one machine",
-                             "%s does not end, and is submitted to Kubernetes only", words[0]);
-    if (f->ranks > 1)
-        return message_usage("leave --ranks out; kubectl scale adds replicas of a server",
-                             "%s runs in one pod", words[0]);
-    m->words = calloc((size_t)count + 3, sizeof *m->words);
-    if (!m->words)
-        return message_fail(QN_MEMORY, "out of memory", "", "");
-    memcpy(m->words, words, (size_t)count * sizeof *words);
-    m->j.words = m->words;
-    m->j.count = count;
-    m->j.result = serves ? "quern-serve" : "quern-watch"; /* its name */
-    m->j.watches = !serves;
-    if (serves)
-        return make_server(words, count, m);
-    if (!value_among(words, count, "-o") && !value_among(words, count, "--output"))
-        return message_usage("add -o postgresql://USER@HOST/DATABASE, or -o answers.csv",
-                             "watch needs -o for its answers");
-    return -1;
-}
-
-static int make_words(const submit_flags *f, char **words, int count, making *m) {
-    if (count > 0 && (strcmp(words[0], "serve") == 0 || strcmp(words[0], "watch") == 0))
-        return make_service(f, words, count, m);
-    if (count > 0 && strcmp(words[0], "train") == 0)
-        return make_train(f, words, count, m);
-    if (count > 0 && strcmp(words[0], "run") == 0)
-        return make_run(f, words, count, m);
-    return message_usage("write \"train\" or \"run\" and its options after those of submit",
-                         count == 0
-                             ? "there is nothing to submit"
-                             : "only train, run, serve and watch can be submitted, not \"%.40s\"",
-                         count == 0 ? "" : words[0]);
-}
-
 static int make_job(const submit_flags *f, char **words, int count, making *m) {
-    int code = make_words(f, words, count, m);
+    int code = submit_words(f, words, count, m);
     if (code >= 0)
         return code;
     job *j = &m->j;
@@ -479,7 +301,7 @@ static int make_job(const submit_flags *f, char **words, int count, making *m) {
     snprintf(m->program + (n > 0 ? n : 0), 8, "%s", n > 0 ? "" : "quern");
     if (!getcwd(m->directory, sizeof m->directory))
         return message_fail(QN_IO, strerror(errno), "the current folder", "go to another one");
-    name_of(m->j.result, m->name);
+    name_of(m->j.folder ? m->j.folder : m->j.result, m->name);
     j->engine = engine_of(f);
     j->name = f->name ? f->name : m->name;
     j->program = f->program ? f->program : f->kubernetes ? "quern" : m->program;
@@ -546,6 +368,17 @@ static void set(job_record *record, job_field field, const char *text) {
     record->text[field] = text ? strdup(text) : NULL;
 }
 
+/* Task 0 of an array follows when all others have ended; it merges their results. */
+static int give_merge(const char *file, program_result *result, job_record *r) {
+    static const char remedy[] = "the tasks of the array are submitted; \"scancel\" ends them";
+    char after[64];
+    result->out[strspn(result->out, "0123456789")] = '\0';
+    set(r, JOB_ARRAY, result->out);
+    snprintf(after, sizeof after, "--dependency=afterany:%.20s", result->out);
+    const char *argv[] = {"sbatch", "--parsable", "--array=0", after, file, NULL};
+    return hand_over(argv, remedy, result);
+}
+
 static int give_to_slurm(const char *file, const char *folder, const making *m, job_record *r) {
     const char *argv[] = {"sbatch", "--parsable", file, NULL};
     char log[4400];
@@ -554,11 +387,14 @@ static int give_to_slurm(const char *file, const char *folder, const making *m, 
         return message_fail(QN_MEMORY, "out of memory", "", "");
     int code = hand_over(argv, "Slurm's programs are not on the PATH; --local needs none of them",
                          &result);
+    if (code < 0 && m->j.tasks > 0)
+        code = give_merge(file, &result, r);
     if (code >= 0)
         return code;
     result.out[strspn(result.out, "0123456789")] = '\0'; /* "12;cluster" */
     set(r, JOB_ID, result.out);
-    snprintf(log, sizeof log, "%.4200s/%s-%.20s.log", m->directory, m->j.name, result.out);
+    snprintf(log, sizeof log, "%.4200s/%s-%.20s%s.log", m->directory, m->j.name, result.out,
+             m->j.tasks > 0 ? "_0" : "");
     set(r, JOB_LOG, log);
     return -1;
 }
@@ -645,7 +481,8 @@ static void tell(const making *m, const submit_flags *f, const job_record *r) {
         printf("  writes   %s\n", m->j.result);
     printf("  log      %s\n", r->text[JOB_LOG]);
     if (f->slurm)
-        printf("  end it   scancel %s\n", r->text[JOB_ID]);
+        printf("  end it   scancel %s%s%s\n", r->text[JOB_ARRAY] ? r->text[JOB_ARRAY] : "",
+               r->text[JOB_ARRAY] ? " " : "", r->text[JOB_ID]);
     else if (m->j.key)
         printf(
             "  end it   kubectl delete %s%s%s%s,service,secret -l app.kubernetes.io/instance=%s\n",
@@ -750,11 +587,14 @@ const command submit_command = {
     .summary = "train or run as a job of Slurm, Kubernetes or this machine",
     .usage = "quern submit --slurm|--kubernetes|--local [options] COMMAND ARGUMENTS",
     .about =
-        "Takes the command line of \"quern\ttrain\" or \"quern\trun\" and submits it as a job. A "
+        "Takes the command line of \"quern\ttrain\", \"quern\trun\" or \"quern\tsearch\" and "
+        "submits it as a job. A "
         "job that a time limit, a failed node or a kill has stopped continues from its last "
         "checkpoint. The files are those that the command itself would write. The options "
         "--checkpoint MODEL.checkpoint and --resume are added unless they are given; for a kernel, "
-        "--checkpoint NAME.checkpoint. With --kubernetes also \"quern\tserve\" and "
+        "--checkpoint NAME.checkpoint. A search becomes an array of Slurm's jobs, and one more "
+        "that "
+        "merges their results. With --kubernetes also \"quern\tserve\" and "
         "\"quern\twatch\", which do not end: as a Deployment, and a Service of the server.\n\n"
         "\"quern\tjobs\" lists what was submitted; docs/cluster.md has the details.",
     .options = submit_options,
@@ -762,6 +602,8 @@ const command submit_command = {
                 "quern submit --slurm --ranks 4 --time 60 train --data t.csv -o m.safetensors\n"
                 "quern submit --slurm --dry-run train -o m.safetensors\n"
                 "quern submit --slurm --ranks 4 run heat.toml\n"
+                "quern submit --slurm --array 8 --cpus 4 search --data t.csv --run-dir tries \\\n"
+                "      --grid \"lr 0.01,0.1 batch 32,64\"\n"
                 "quern submit --kubernetes --ranks 4 --image quern \\\n"
                 "      train --data t.csv -o m.safetensors\n"
                 "quern submit --kubernetes --kind jobset --ranks 4 --image quern \\\n"

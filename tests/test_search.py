@@ -2,6 +2,7 @@
 same with any number of threads and after an interruption."""
 
 import functools
+import hashlib
 import json
 import signal
 import sys
@@ -251,6 +252,45 @@ def test_python_searches_alike(run_quern, table, tmp_path):
         quern.search(folder / "t.csv", on_run=lambda run: 1 / 0, **how)
 
 
+def test_parts_are_merged(run_quern, table, tmp_path):
+    """Parts of a job array, by the command and from Python, make the table and the file of one process."""
+    python_package.folder()
+    import quern
+
+    folder, _, _ = table
+    alone = search(run_quern, folder, *GRID, "--quiet", "--threads", 1, "--run-dir", tmp_path / "one").stdout
+    to = ["--quiet", "--run-dir", tmp_path / "many"]
+    for part in (1, 3, 5):
+        assert f"part {part}/5 is done" in search(run_quern, folder, *GRID, *to, "--part", f"{part}/5").stdout
+    said = search(run_quern, folder, *GRID, *to, "--part", "4/5", "--json").stdout
+    assert json.loads(said) == {"event": "search_part", "part": 4, "parts": 5, "runs": 2, "folder": str(tmp_path / "many")}
+    lacking = search(run_quern, folder, *GRID, *to, "--merge", status=1).stderr
+    assert "3 of 12 runs are missing" in lacking and "compute part 2 of 5" in lacking
+    how = {"label": "kind", "model": MODEL, "epochs": 2, "seed": 4, "folds": 3, "run_dir": tmp_path / "many",
+           "grid": {"lr": [0.05, 0.3], "batch": [8, 32]}}
+    told = []
+    assert quern.search(folder / "t.csv", part=(2, 5), on_run=told.append, **how) is None
+    assert [(run.done, run.runs) for run in told] == [(1, 3), (2, 3), (3, 3)]
+    other = search(run_quern, folder, "--grid", "lr 0.1", *to, "--merge", status=1).stderr
+    assert "another search" in other
+    assert search(run_quern, folder, *GRID, *to, "--merge").stdout == alone
+    lines = [(tmp_path / name / "search.csv").read_text().splitlines() for name in ("one", "many")]
+    one, many = ([line.split(",")[:11] + line.split(",")[12:14] for line in of] for of in lines)
+    assert one == many and lines[0][:2] == lines[1][:2]
+    assert quern.search(folder / "t.csv", merge=True, **how).folds[0]["model"]
+    begin, check = lines[1][2].rsplit(",", 1)  # another model, with the right check of its line
+    model = begin.split(",")[12]
+    begin = begin.replace(model, model[::-1])
+    key = lines[1][0].removeprefix("# quern search ")
+    check = hashlib.sha256(f"{key}\n{begin}".encode()).hexdigest()[:16]
+    (tmp_path / "many" / "part-1-of-9").mkdir()
+    (tmp_path / "many" / "part-1-of-9" / "search.csv").write_text("\n".join([*lines[1][:2], f"{begin},{check}", ""]))
+    other = search(run_quern, folder, *GRID, *to, "--merge", status=1).stderr
+    assert "two parts have different models of setting 0, fold 1" in other
+    with pytest.raises(quern.UsageError, match="part cannot be"):
+        quern.search(folder / "t.csv", part=3, **how)
+
+
 def test_a_fold_lacks_a_class(run_quern, tmp_path):
     """The network follows from all items, as in the training of the best."""
     (tmp_path / "t.csv").write_text("x,kind\n" + "".join(f"{i * i % 7},{i % 2 if i else 2}\n" for i in range(9)))
@@ -274,6 +314,8 @@ def test_the_command_trains_the_best(run_quern, table):
     (["--grid", "lr 1 lr 2"], 2, "stands there twice"), (["--grid", "model 'a"], 2, "open quotes"),
     (["--grid", "lr x"], 2, "--lr cannot be"), (["--grid", "lr 0.1, batch 3"], 2, '"batch" stands after a comma'), (["--valid", "0.1"], 2, "does nothing in a search"),
     (["--runs", "r"], 2, "--runs does nothing in a search"),
+    (["--part", "0/4"], 2, "--part cannot be"), (["--part", "1/2"], 2, "--part needs a folder"),
+    (["--part", "1/2", "--merge"], 2, "leave one of them out"), (["--part", "1/99", "--run-dir", "x"], 2, "99 parts are too many"),
     (["--by", "x"], 2, "--by cannot be"), (["--by", "rmse"], 2, "--by rmse is not for classes"), (["--folds", "71"], 1, "too few for 71 folds"),
     (["--grid", "lr 3e38"], 1, "no setting could be trained"),
     (["--grid", "loss mse,binary"], 2, "setting loss binary")])

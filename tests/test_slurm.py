@@ -155,6 +155,13 @@ def test_the_script_of_a_kernel_is_what_submit_writes(run_quern, tmp_path):
     assert out == (DEPLOY / "kernel.sbatch").read_text()
 
 
+def test_the_script_of_a_search_is_what_submit_writes(run_quern):
+    out = run_quern("submit", "--slurm", "--array", 8, "--cpus", 4, "--time", "04:00:00", "--program", "quern", "--dry-run",
+                    "search", "--data", "train.csv", "--grid", "lr 0.01,0.1 batch 32,64", "--epochs", 20,
+                    "--run-dir", "tries").stdout
+    assert out == (DEPLOY / "search.sbatch").read_text()
+
+
 @pytest.mark.parametrize("name", sorted(p.name for p in DEPLOY.glob("*.sbatch")))
 def test_the_scripts_are_clean(name):
     builds.require("shellcheck")
@@ -267,6 +274,21 @@ def test_an_array_of_seeds(slurm, script, wanted, tmp_path):
     for seed in (1, 2, 3):
         slurm.until(f"{job}_{seed}", "COMPLETED")
         assert digest(tmp_path / f"digits-{seed}.safetensors") == wanted(seed, JOB)
+
+
+def test_an_array_divides_a_search(slurm, quern, run_quern, tmp_path):
+    """A job after the array prints the table of one process."""
+    env = {"QUERN_JOBS": str(tmp_path / "jobs")}
+    search = ["search", *recipes.DIGITS[:4], "--model", "dense 10 softmax", "--epochs", "1", "--folds", "2", "--threads", "1",
+              "--grid", "lr 0.1,0.3", "--run-dir", "tries", "--quiet"]
+    out = slurm.ask(quern, "submit", "--slurm", "--array", "3", "--cpus", "1", "--json", *search, cwd=tmp_path, env=env)
+    told = json.loads(out)
+    slurm.until(told["id"], "COMPLETED")
+    wanted = run_quern(*["alone" if word == "tries" else word for word in search], cwd=tmp_path).stdout
+    assert (tmp_path / f"tries-{told['id']}_0.log").read_text() == wanted.replace("--run-dir alone", "--run-dir tries")
+    assert told["log"].endswith(f"tries-{told['id']}_0.log") and told["array"] != told["id"]
+    assert json.loads(slurm.ask(quern, "jobs", "--json", env=env))["state"] == "done"
+    assert sorted(path.suffix for path in (tmp_path / "jobs").iterdir()) == [".ended", ".json", ".sh"]
 
 
 # ---------------------------------------------------------------- several ranks

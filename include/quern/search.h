@@ -63,7 +63,8 @@ typedef struct qn_search_mean {
 typedef struct qn_search_event {
     size_t size;                    /* sizeof(qn_search_event) */
     uint32_t setting, fold;         /* of the run, from 0 */
-    uint64_t done, runs;            /* runs that are done, and all runs of the search */
+    uint64_t done, runs;            /* runs that are done, and all runs of the search, or of its
+                                       part */
     uint32_t rank;                  /* on which the run was computed */
     const qn_search_result *result; /* valid during the call only */
 } qn_search_event;
@@ -93,6 +94,12 @@ typedef struct qn_search_options {
      * call qn_search_stop. NULL: none */
     void (*on_run)(void *user, const qn_search_event *event);
     qn_note_fn on_note; /* messages for a user; NULL: none */
+    /* Processes that do not know each other divide a search: each computes a part of the runs, from
+     * 1 to `parts`. Run `fold` of `setting` belongs to part (setting * folds + fold) % parts + 1.
+     * The results are in folder/part-1-of-4/search.csv. 0: this search computes all runs. */
+    uint32_t part, parts;
+    int merge; /* 1: qn_search_open takes the results of all parts in `folder`, and fails where one
+                  is missing; the runs in search.csv are in the order of folds, then settings */
 } qn_search_options;
 
 /* Sets `size`, `folds` and the size in `compute`, and every other member to 0 or NULL. */
@@ -109,10 +116,10 @@ typedef struct qn_search qn_search;
  * folder, and all begin with what it found; if it dies, the next writer continues with its own
  * folder.
  *
- * Fails with QN_USAGE (an option; the remedy names the setting), QN_INPUT (the data does not suit),
- * QN_BUSY (another search uses the folder), QN_MISMATCH (the folder holds another search, or the
- * ranks differ), QN_FORMAT (its file was changed; the message names the line), QN_IO, QN_CLUSTER or
- * QN_MEMORY. */
+ * Fails with QN_USAGE (an option; the remedy names the setting), QN_INPUT (the data does not suit;
+ * a run is missing in the parts), QN_BUSY (another search uses the folder, or a part of it),
+ * QN_MISMATCH (the folder holds another search, or the ranks differ), QN_FORMAT (its file was
+ * changed; the message names the line), QN_IO, QN_CLUSTER or QN_MEMORY. */
 QN_API qn_status qn_search_open(const qn_search_options *options, const qn_data *data,
                                 qn_search **out, qn_error *err);
 

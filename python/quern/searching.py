@@ -295,8 +295,19 @@ def _data(data, labels, options, start=None):
     return data, shape_of(data, shape), compute, options
 
 
-def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None, init_from=None,
-           on_run=None, progress=None, **options):
+def _part(part):
+    """The part and how many there are."""
+    try:
+        number, parts = (int(value) for value in part)
+    except (TypeError, ValueError):
+        number = parts = 0
+    if not 0 < number <= parts < 2**32:
+        raise UsageError(f"part cannot be {part!r}", "", "give two numbers such as (2, 4): part 2 of 4")
+    return number, parts
+
+
+def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None, part=None, merge=False,
+           init_from=None, on_run=None, progress=None, **options):
     """Cross validation: each setting of a grid is trained once without each fold of the data, and
     tested on it.
 
@@ -318,6 +329,11 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     run_dir : str or path, optional
         Keep the results in ``run_dir/search.csv``. A search that was interrupted goes on from
         there, in Python or as a command.
+    part : (int, int), optional
+        Compute the runs of one part only, ``(2, 4)`` for part 2 of 4, into a folder in ``run_dir``.
+        Processes that do not know each other, such as the tasks of a job array, so divide a search.
+    merge : bool
+        Compute nothing: take the results of all parts in ``run_dir``.
     init_from : Model or path, optional
         As for `train`.
     on_run : callable, optional
@@ -331,6 +347,7 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     Returns
     -------
     Search
+        None after a part.
 
     Raises
     ------
@@ -362,10 +379,12 @@ def search(data=None, labels=None, *, grid=None, folds=5, by=None, run_dir=None,
     o.setting, o.settings, o.name = pointers, len(made), names
     o.folds = folds
     o.folder = text(run_dir)
+    o.part, o.parts = (0, 0) if part is None else _part(part)
+    o.merge = bool(merge)
     running = _Running(o, data, settings, metrics, on_run, Line.wanted(progress))
     try:
         running.run()
-        return _results(running, folds, by)
+        return _results(running, folds, by) if part is None else None
     finally:
         running.release()
         del kept, made

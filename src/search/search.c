@@ -1,5 +1,5 @@
 /* The public calls of a search, but for its run. */
-#include "search/search_state.h"
+#include "search/search_parts.h"
 
 #include "base/argument.h"
 #include "base/memory.h"
@@ -37,6 +37,8 @@ static qn_status agree(const qn_search *s, const char *first, qn_status status, 
         {sizeof *items, "the training data", qn_data_digest(s->data), "give all the same file"},
         {sizeof *items, "the first setting", is_short ? first : "", same},
         {sizeof *items, "the search", s->key ? s->key : "", same},
+        {sizeof *items, "the part of the search (`search.part`)",
+         s->part_folder ? strrchr(s->part_folder, '/') + 1 : "all", same},
         {sizeof *items, "whether there is a folder of results (`search.folder`)",
          s->options.folder ? "yes" : "no", same}};
     const qn_error own = status == QN_OK ? (qn_error){0} : *err;
@@ -45,9 +47,11 @@ static qn_status agree(const qn_search *s, const char *first, qn_status status, 
 
 static qn_status read_folder(qn_search *s, qn_error *err) {
     const qn__owner owner = qn__owner_of(s->cluster);
-    return s->options.folder
-               ? qn__search_file_open(&s->file, s->options.folder, &owner, s->key, &s->table, err)
-               : QN_OK;
+    if (!s->options.folder)
+        return QN_OK;
+    const qn_status status =
+        qn__search_file_open(&s->file, s->options.folder, &owner, s->key, &s->table, err);
+    return status == QN_OK && s->options.merge ? qn__search_merge(s, err) : status;
 }
 
 /* The writer reads its folder, and all begin with what it found. If it dies meanwhile, the next
@@ -76,6 +80,8 @@ static qn_status open_on(qn_search *s, qn_error *err) {
     qn_status status = qn__search_settings(s, &first, err);
     const uint64_t runs = (uint64_t)s->options.settings * s->options.folds;
     s->table = (qn__search_table){.settings = s->options.settings, .folds = s->options.folds};
+    if (status == QN_OK)
+        status = qn__search_part_folder(s, err);
     if (status == QN_OK && !(s->table.result = qn__alloc(runs, sizeof *s->table.result, err)))
         status = QN_MEMORY;
     if (s->cluster)
@@ -135,6 +141,7 @@ void qn_search_close(qn_search *search) {
     qn__free(search->setting);
     qn__free(search->table.result);
     qn__free(search->key);
+    qn__free(search->part_folder);
     qn__free(search);
 }
 

@@ -3,6 +3,7 @@
  * in a round is absent from it on all others. A single process goes through the same rounds alone.
  */
 #include "search/search_crew.h"
+#include "search/search_parts.h"
 #include "search/search_share.h"
 
 #include "base/argument.h"
@@ -36,9 +37,10 @@ typedef struct rounds {
     qn__share share;
     record own, *all; /* of each rank */
     uint32_t rank, ranks;
-    uint32_t *left; /* of each fold: runs that are not done */
-    uint64_t kept;  /* as the writer: results that are in the file; those of earlier too */
-    told *fresh;    /* results of this round, and who made them */
+    uint32_t *left;  /* of each fold: runs that are not done */
+    uint64_t others; /* runs of other parts, which are done for this process */
+    uint64_t kept;   /* as the writer: results that are in the file; those of earlier too */
+    told *fresh;     /* results of this round, and who made them */
     uint32_t *maker, freshes;
     qn_error failure; /* of this rank; status QN_OK: none */
     int hurries;      /* the next round follows at once */
@@ -173,8 +175,8 @@ static void report(const rounds *r, uint32_t fresh) {
     const qn_search_event event = {.size = sizeof event,
                                    .setting = (uint32_t)(run % s->table.settings),
                                    .fold = (uint32_t)(run / s->table.settings),
-                                   .done = r->share.done - r->freshes + fresh + 1,
-                                   .runs = r->share.runs,
+                                   .done = r->share.done - r->others - r->freshes + fresh + 1,
+                                   .runs = r->share.runs - r->others,
                                    .rank = r->maker[fresh],
                                    .result = &s->table.result[qn__search_place(s, run)]};
     if (s->options.on_run)
@@ -260,11 +262,15 @@ static qn_status open_rounds(rounds *r, qn_error *err) {
     r->maker = qn__alloc(freshes, sizeof *r->maker, err);
     if (status != QN_OK || !r->all || !r->left || !r->fresh || !r->maker)
         return QN_MEMORY;
-    for (uint64_t run = 0; run < runs; ++run)
-        if (s->table.result[qn__search_place(s, run)].done)
+    for (uint64_t run = 0; run < runs; ++run) {
+        const uint64_t place = qn__search_place(s, run);
+        const int is_others = !s->table.result[place].done && !qn__search_has(s, place);
+        r->others += (uint64_t)is_others;
+        if (s->table.result[place].done || is_others)
             qn__share_done(&r->share, run, r->ranks, 0);
         else
             ++r->left[run / s->table.settings];
+    }
     r->hurries = 1;
     return QN_OK;
 }

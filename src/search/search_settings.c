@@ -1,5 +1,5 @@
 /* The settings of a search: their check before the first run, and which search they make. */
-#include "search/search_state.h"
+#include "search/search_parts.h"
 
 #include "base/argument.h"
 #include "base/digest/sha256.h"
@@ -126,7 +126,9 @@ static qn_status check_options(const qn_search_options *o, const qn_data *data, 
                  (unsigned long long)data->items, o->folds);
         return qn__remedy(err, QN_INPUT, "give fewer folds (`search.folds`), or more items");
     }
-    const qn_status status = qn_compute_check(&o->compute, err);
+    qn_status status = qn__search_parts_check(o, err);
+    if (status == QN_OK)
+        status = qn_compute_check(&o->compute, err);
     return status == QN_OK ? qn__labels_check(data, err) : status;
 }
 

@@ -14,6 +14,7 @@ struct qn_search {
     char *key;           /* which search it is, a line */
     qn__search_table table;
     qn__search_file file;
+    char *part_folder; /* of this part; NULL: all runs are this process's */
     atomic_int stopping;
 };
 
