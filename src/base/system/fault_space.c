@@ -110,6 +110,14 @@ static void wake(const qn__fault_space *s, uint64_t block) {
     (void)ioctl(s->fault, UFFDIO_WAKE, &range);
 }
 
+/* Before anybody reads the zeros: who checks after reading must see it. */
+static void keep_error(qn__fault_space *s, const qn_error *why) {
+    pthread_mutex_lock(&s->lock);
+    if (s->error.status == QN_OK)
+        s->error = *why;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void fill(qn__fault_space *s, uint64_t block, uint8_t *buffer) {
     qn_error why = {.what = ""};
     pthread_mutex_lock(&s->lock);
@@ -125,12 +133,12 @@ static void fill(qn__fault_space *s, uint64_t block, uint8_t *buffer) {
     pthread_mutex_unlock(&s->lock);
     const uint64_t first = block * QN__FAULT_BLOCK, bytes = (uint64_t)count * QN__FAULT_BLOCK;
     const qn_status status = s->filler.fill(s->filler.user, first, bytes, buffer, &why);
-    if (status != QN_OK)
+    if (status != QN_OK) {
         memset(buffer, 0, bytes);
+        keep_error(s, &why);
+    }
     put(s, first, bytes, buffer);
     pthread_mutex_lock(&s->lock);
-    if (status != QN_OK && s->error.status == QN_OK)
-        s->error = why;
     for (uint32_t i = 0; i < count; ++i)
         keep(s, block + i);
     s->filled += bytes;
