@@ -254,6 +254,8 @@ qn_status qn__pool_create(int threads, int pin, qn__pool **out, qn_error *err) {
         qn__pool_destroy(pool);
         return QN_MEMORY;
     }
+    for (int i = 0; i < threads; i++)
+        atomic_init(&pool->member[i].place, -1); /* it has not begun */
     const int error = start_members(pool);
     if (error != 0) {
         const int started = pool->members + 1;
