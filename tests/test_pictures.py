@@ -106,6 +106,25 @@ JPEG = {"444": dict(quality=90, subsampling=0), "422": dict(quality=70, subsampl
         "restart": dict(restart_marker_rows=1), "optimised": dict(quality=95, optimize=True)}
 
 
+def test_several_folders_and_archives(tmp_path, run_quern, info, refused):
+    """The items of one after the other; a folder around all others is looked for in each."""
+    parts = [{"cat/b.png": photograph(1), "dog/a.png": photograph(2)}, {"dog/c.png": photograph(3, channels=1)},
+             {"ant/z.png": photograph(4), "cat/a.png": photograph(5)}]
+    classes, planes = [], []
+    for k, part in enumerate(parts):
+        folder(tmp_path / f"p{k}", {f"inside/{name}" if k == 2 else name: packed(part[name]) for name in part})
+        with tarfile.open(tmp_path / f"p{k}.tar", "w") as made:
+            made.add(tmp_path / f"p{k}", "all" if k else "")
+        classes += [["ant", "cat", "dog"].index(name[:3]) for name in sorted(part)]
+        planes += [np.dstack([part[name]] * (1 if part[name].ndim == 3 else 3)) for name in sorted(part)]
+    want = digest(planes, classes)
+    assert info(*(tmp_path / f"p{k}" for k in range(3)))["digest"] == want
+    assert info(tmp_path / "p0", tmp_path / "p1.tar", tmp_path / "p2.tar")["digest"] == want
+    assert "an image among folders" in refused(tmp_path / "p0", tmp_path / "p1/dog/c.png")
+    assert "lies beside the folders of the classes" in refused(tmp_path / "p0", tmp_path / "p1/dog")
+    assert "have no masks" in refused(tmp_path / "p0", tmp_path / "p1", "--masks", tmp_path)
+
+
 def test_digits_as_an_archive(tmp_path, run_quern, info):
     """What tarfile and Pillow read, in the order of the names, is what Quern reads: the digits."""
     archive, images, labels = tmp_path / "d.tar", tmp_path / "d.idx", tmp_path / "l.idx"

@@ -1,5 +1,6 @@
 #include "data/bytes/enclosed_files.h"
 #include "base/files/file_stamp.h"
+#include "base/files/folder_make.h"
 #include "base/memory.h"
 #include "data/bytes/folder.h"
 #include <limits.h>
@@ -58,9 +59,9 @@ static qn_status add(void *user, const char *name, uint64_t begin, uint64_t size
     char *own = qn__name_blocks_add(&f->names, name, err);
     if (!own)
         return QN_MEMORY;
-    if (!f->named)
+    if (!f->named && !f->several)
         tidy_name(own);
-    f->file[f->count++] = (qn__enclosed_file){own, begin, size};
+    f->file[f->count++] = (qn__enclosed_file){own, begin, size, 0, 0};
     return QN_OK;
 }
 
@@ -195,7 +196,57 @@ qn_status qn__enclosed_files_known(const qn__source *source, const char *text, s
     return status;
 }
 
+/* ------------------------------------------------------------------ several */
+
+static qn_status add_all(qn__enclosed_files *f, uint32_t of, qn_error *err) {
+    const qn__enclosed_files *each = &f->each[of];
+    char name[2 * PATH_MAX];
+    for (uint64_t i = 0; i < each->count; i++) {
+        const int top =
+            snprintf(name, sizeof name, "%s%s", each->path, qn__folder_slash(each->path));
+        snprintf(name + top, sizeof name - (size_t)top, "%s", each->file[i].name);
+        if (add(f, name, i, each->file[i].size, err) != QN_OK)
+            return QN_MEMORY;
+        f->file[f->count - 1].of = of;
+        f->file[f->count - 1].top = (uint32_t)top;
+    }
+    return QN_OK;
+}
+
+qn_status qn__enclosed_files_open_several(qn__part_files *several, qn__enclosed_files *out,
+                                          qn_error *err) {
+    const size_t count = several->list->count;
+    *out = (qn__enclosed_files){.path = several->name, .several = (uint32_t)count};
+    out->each = qn__alloc(count, sizeof *out->each, err);
+    out->source = (qn__source **)qn__alloc(count, sizeof *out->source, err);
+    qn_status status = out->each && out->source ? QN_OK : QN_MEMORY;
+    for (uint32_t i = 0; status == QN_OK && i < count; i++) {
+        status = qn__part_files_open(several, i, &out->source[i], err);
+        if (status == QN_OK)
+            status = qn__enclosed_files_open(out->source[i], &out->each[i], err);
+        if (status == QN_OK)
+            status = add_all(out, i, err);
+    }
+    return status;
+}
+
+qn_status qn__enclosed_files_end(const qn__enclosed_files *files, qn_status status, qn_error *err) {
+    for (uint32_t i = 0; i < files->several && status == QN_OK; i++)
+        status = qn__source_end(files->source[i], status, err);
+    return status;
+}
+
+static void release_several(qn__enclosed_files *files) {
+    for (uint32_t i = 0; files->each && files->source && i < files->several; i++) {
+        qn__enclosed_files_release(&files->each[i]);
+        qn__source_close(files->source[i]);
+    }
+    qn__free(files->each);
+    qn__free((void *)files->source);
+}
+
 void qn__enclosed_files_release(qn__enclosed_files *files) {
+    release_several(files);
     qn__name_blocks_release(&files->names);
     qn__free(files->file);
     qn__zip_close(files->zip);
@@ -207,6 +258,8 @@ void qn__enclosed_files_release(qn__enclosed_files *files) {
 void qn__enclosed_files_at(const qn__enclosed_files *files, uint64_t i, qn_error *err) {
     if (files->named || files->given)
         qn__at(err, "%s", files->file[i].name);
+    else if (files->several)
+        qn__enclosed_files_at(&files->each[files->file[i].of], files->file[i].begin, err);
     else
         qn__at(err, files->folder ? "%s/%s" : "%s, %s", files->path, files->file[i].name);
 }
@@ -277,6 +330,8 @@ static qn_status read_named(const qn__enclosed_files *f, uint64_t i, qn__enclose
 qn_status qn__enclosed_files_read(const qn__enclosed_files *files, uint64_t i, size_t most,
                                   qn__enclosed_bytes *bytes, qn_error *err) {
     const qn__enclosed_file *file = &files->file[i];
+    if (files->several)
+        return qn__enclosed_files_read(&files->each[file->of], file->begin, most, bytes, err);
     const uint64_t size = file->size < most ? file->size : most;
     if (size > FILE_MAX)
         return check_size(files, i, err);

@@ -1,9 +1,10 @@
-/* The files of a folder, of a tar or of a ZIP archive, in the bytewise order of their names; or
- * files that a caller named, in the caller's order.
+/* The files of a folder, of a tar or of a ZIP archive, in the bytewise order of their names; of
+ * several folders and archives, in the caller's order; or files that a caller named, in that order.
  *
  * A file's name is its path below the folder, or in the archive without "./" and "/" before it.
  * Files and folders whose names begin with a dot are ignored, and so are empty folders. The name of
- * a named file is its path. */
+ * a named file is its path. Of several folders and archives the path of each stands before the
+ * names. */
 #ifndef QN_DATA_BYTES_ENCLOSED_FILES_H
 #define QN_DATA_BYTES_ENCLOSED_FILES_H
 
@@ -18,7 +19,10 @@
 typedef struct qn__enclosed_file {
     char *name;           /* in `names` of the files */
     uint64_t begin, size; /* tar: where the bytes are; ZIP: begin is the number of the entry;
-                             folder: begin is qn__files_stamp_of */
+                             folder: begin is qn__files_stamp_of; several: begin is the number of
+                             the file in its folder or archive */
+    uint32_t of;          /* several: the number of the folder or archive; else 0 */
+    uint32_t top;         /* several: bytes of its path in the name; else 0 */
 } qn__enclosed_file;
 
 typedef struct qn__enclosed_files {
@@ -32,8 +36,11 @@ typedef struct qn__enclosed_files {
     qn__enclosed_file *file;
     uint64_t count, capacity;
     qn__name_blocks names;
-    qn__files_stamp stamp;  /* of a folder */
-    qn__files_ahead *ahead; /* or NULL */
+    qn__files_stamp stamp;           /* of a folder */
+    qn__files_ahead *ahead;          /* or NULL */
+    struct qn__enclosed_files *each; /* of several folders and archives; NULL: it is one */
+    qn__source **source;             /* of each */
+    uint32_t several;                /* how many; 0: it is one */
 } qn__enclosed_files;
 
 /* Lists the files; `source` must outlive *out, which is released in any case. Fails with QN_INPUT
@@ -43,6 +50,11 @@ qn_status qn__enclosed_files_open(qn__source *source, qn__enclosed_files *out, q
 /* The same of files that a caller named, which must outlive *out. */
 qn_status qn__enclosed_files_open_named(qn__part_files *named, qn__enclosed_files *out,
                                         qn_error *err);
+/* The same of several folders and archives. Their sources are opened here. */
+qn_status qn__enclosed_files_open_several(qn__part_files *several, qn__enclosed_files *out,
+                                          qn_error *err);
+/* After reading with `status`: returns that, or QN_INPUT where one of several has changed. */
+qn_status qn__enclosed_files_end(const qn__enclosed_files *files, qn_status status, qn_error *err);
 /* One file of bytes that a caller has, which must outlive *out; so must `name`, its place in
  * messages. Fails with QN_MEMORY. */
 qn_status qn__enclosed_files_of_bytes(const void *bytes, size_t size, const char *name,

@@ -420,19 +420,34 @@ static qn_status read_keys(finding *f, qn_error *err) {
 
 /* ------------------------------------------------------------------ the list */
 
-/* What is not part of a table. */
-static qn_status check_together(const qn__file_list *list, qn_error *err) {
+static int is_folder(const char *path) {
     struct stat info;
+    return (qn__remote_can_list(path) && path[strlen(path) - 1] == '/') ||
+           (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
+}
+
+/* Whether images may be in it; what is no archive of images is refused where it is read. */
+static int may_enclose(const char *path) {
+    static const char *const ends[] = {".tar", ".zip", ".tgz", ".tar.gz"};
+    const size_t size = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (size > strlen(ends[i]) && strcmp(path + size - strlen(ends[i]), ends[i]) == 0)
+            return 1;
+    return is_folder(path);
+}
+
+/* What is not part of a table. Folders and archives of images are together one. */
+static qn_status check_together(const qn__file_list *list, qn_error *err) {
+    const int images = list->count > 1 && may_enclose(list->file[0].path);
     for (size_t i = 0; list->count > 1 && i < list->count; i++) {
         const char *path = list->file[i].path;
         if (strcmp(path, QN__STANDARD_INPUT) == 0 || qn__is_server(path))
             return refuse(qn__is_server(path) ? "a server" : QN__STANDARD_INPUT_SHOWN,
                           "this cannot be one of several files that are one table",
                           "name it alone, or save its rows to a file and name that", err);
-        const int far = qn__remote_can_list(path) && path[strlen(path) - 1] == '/';
-        if (far || (stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        if (!images && is_folder(path))
             return refuse(path, "a folder of images, or without files, cannot be part of a table",
-                          "name a folder of images alone", err);
+                          "name folders and archives of images alone", err);
     }
     return QN_OK;
 }

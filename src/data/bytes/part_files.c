@@ -57,7 +57,7 @@ qn_status qn__part_files_open(qn__part_files *files, size_t i, qn__source **out,
         files->first = NULL;
         return QN_OK;
     }
-    const qn_status status = qn__source_open(path, out, err);
+    const qn_status status = qn__source_open_any(path, out, err);
     if (status != QN_OK)
         return status;
     struct stat *seen = &files->seen[i];

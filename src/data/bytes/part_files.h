@@ -27,8 +27,8 @@ qn_status qn__part_files_begin(const qn__file_list *list, qn__part_files *out, q
 qn_status qn__part_files_prepare(const qn__file_list *list, qn__part_files *out, qn_error *err);
 void qn__part_files_release(qn__part_files *files);
 
-/* Opens a file; for qn__part_files_close. Fails as qn__source_open does, and with QN_INPUT where it
- * is not what it was before. */
+/* Opens a file; for qn__part_files_close. Fails as qn__source_open_any does, and with QN_INPUT
+ * where it is not what it was before. */
 qn_status qn__part_files_open(qn__part_files *files, size_t i, qn__source **out, qn_error *err);
 
 /* Closes a file that was read with `status`, and returns that; or QN_INPUT where it changed. */

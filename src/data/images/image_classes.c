@@ -7,18 +7,19 @@
 #include "data/table/rules.h"
 #include <string.h>
 
-/* The part of all names that is skipped: folders that hold everything, as "train/" in an archive of
- * the folder "train", as long as there is another folder below. Clutter does not count, unless
- * `marks` is NULL. */
-static size_t common_folders(const qn__enclosed_files *f, const uint8_t *marks) {
-    size_t skip = 0;
-    uint64_t begin = 0;
-    while (begin + 1 < f->count && marks && marks[begin] == QN__FILE_CLUTTER)
+/* The part of the names from..to-1 that is skipped: folders that hold everything, as "train/" in an
+ * archive of the folder "train", as long as there is another folder below. Clutter does not count,
+ * unless `marks` is NULL. */
+static size_t common_folders(const qn__enclosed_files *f, const uint8_t *marks, uint64_t from,
+                             uint64_t to) {
+    size_t skip = f->file[from].top;
+    uint64_t begin = from;
+    while (begin + 1 < to && marks && marks[begin] == QN__FILE_CLUTTER)
         begin++;
     for (;;) {
         const char *first = f->file[begin].name;
         const size_t size = strcspn(first + skip, "/") + 1;
-        for (uint64_t i = begin; i < f->count; i++) {
+        for (uint64_t i = begin; i < to; i++) {
             const char *name = f->file[i].name;
             if (marks && marks[i] == QN__FILE_CLUTTER)
                 continue;
@@ -45,7 +46,7 @@ static qn_status check_top(const qn__enclosed_files *f, const uint8_t *marks, in
     for (uint64_t i = 0; i < f->count; i++)
         if (marks[i] == QN__FILE_CLUTTER) {
             clutter++;
-        } else if (!strchr(f->file[i].name, '/')) {
+        } else if (!strchr(f->file[i].name + f->file[i].top, '/')) {
             last = i;
             top++;
         }
@@ -56,14 +57,14 @@ static qn_status check_top(const qn__enclosed_files *f, const uint8_t *marks, in
 typedef struct labelling {
     const qn__enclosed_files *files;
     const uint8_t *marks;
-    size_t skip;
+    size_t *skip; /* of the names of each folder or archive */
     qn_data *data;
     double *value; /* of each item, where the names of all folders are numbers */
     qn__text_set texts;
 } labelling;
 
 static qn__cell class_of(const labelling *l, uint64_t i) {
-    const char *name = l->files->file[i].name + l->skip;
+    const char *name = l->files->file[i].name + l->skip[l->files->file[i].of];
     return (qn__cell){.text = name, .size = strcspn(name, "/")};
 }
 
@@ -122,19 +123,37 @@ static qn_status label(labelling *l, const qn_data_options *options, qn_error *e
     return qn__remedy(err, QN_INPUT, "leave `data.task` out, or set it to classify");
 }
 
+/* By the old rule a folder of clutter was refused, unless broken files were left out. */
+static qn_status find_skips(labelling *l, const qn_data_options *options, qn_error *err) {
+    const qn__enclosed_files *f = l->files;
+    const int rule = qn__rule_holds(options, QN__RULE_FILES) || !options->skip_broken;
+    l->skip = qn__alloc(f->several ? f->several : 1, sizeof *l->skip, err);
+    if (!l->skip)
+        return QN_MEMORY;
+    for (uint64_t from = 0, to; from < f->count; from = to) {
+        const uint32_t of = f->file[from].of;
+        for (to = from + 1; to < f->count && f->file[to].of == of;)
+            to++;
+        const size_t old = common_folders(f, NULL, from, to);
+        const size_t skip = common_folders(f, l->marks, from, to);
+        l->data->rules |= rule && skip != old ? QN__RULE_FILES : 0;
+        l->skip[of] = rule ? skip : old;
+    }
+    return QN_OK;
+}
+
 qn_status qn__image_classes(const qn__enclosed_files *files, const uint8_t *marks,
                             const qn_data_options *options, qn_data *data, qn_error *err) {
     int none = 0;
+    labelling l = {.files = files, .marks = marks, .data = data};
     qn_status status = check_top(files, marks, &none, err);
     if (status != QN_OK || none)
         return status;
-    /* By the old rule such a folder was refused, unless broken files were left out. */
-    const int rule = qn__rule_holds(options, QN__RULE_FILES) || !options->skip_broken;
-    const size_t old = common_folders(files, NULL), skip = common_folders(files, marks);
-    data->rules |= rule && skip != old ? QN__RULE_FILES : 0;
-    labelling l = {.files = files, .marks = marks, .skip = rule ? skip : old, .data = data};
-    status = label(&l, options, err);
+    status = find_skips(&l, options, err);
+    if (status == QN_OK)
+        status = label(&l, options, err);
     qn__text_set_release(&l.texts);
     qn__free(l.value);
+    qn__free(l.skip);
     return status;
 }

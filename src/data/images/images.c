@@ -523,18 +523,22 @@ static qn_status begin(const qn__enclosed_files *files, const qn_data_options *o
     return status;
 }
 
-/* `named` NULL: all files of the source. */
-static qn_status read_all(qn__source *source, qn__part_files *named, const qn_data_options *options,
+/* `image`: the files are images that a caller named, and not folders or archives. */
+static qn_status read_all(qn__part_files *given, int image, const qn_data_options *options,
                           qn__pool *pool, qn_data *data, qn_error *err) {
     qn__enclosed_files files = {0};
     reading r;
     qn_status status = begin(&files, options, data, &r, err);
-    r.cache.off |= named != NULL;
-    if (status == QN_OK)
-        status = named ? qn__enclosed_files_open_named(named, &files, err)
-                       : list_files(&r, source, pool, &files, err);
+    r.cache.off |= image || !qn__part_files_are_one(given);
+    if (status == QN_OK && image)
+        status = qn__enclosed_files_open_named(given, &files, err);
+    else if (status == QN_OK && qn__part_files_are_one(given))
+        status = list_files(&r, given->first, pool, &files, err);
+    else if (status == QN_OK)
+        status = qn__enclosed_files_open_several(given, &files, err);
     if (status == QN_OK)
         status = read_files(&r, options, pool, err);
+    status = qn__enclosed_files_end(&files, status, err);
     qn__image_cache_end(&r.cache);
     qn__enclosed_files_release(&files);
     return status;
@@ -565,7 +569,25 @@ static qn_status refuse_with(const qn__source *source, const char *what, const c
     return qn__remedy(err, QN_INPUT, "%s", remedy);
 }
 
-/* A folder, an archive, or image files that a caller named. */
+/* Folders and archives are not mixed with image files. */
+static qn_status check_others_enclose(qn__part_files *files, qn_error *err) {
+    qn_status status = QN_OK;
+    for (size_t i = 1; status == QN_OK && i < files->list->count; i++) {
+        qn__source *source;
+        int image = 0;
+        status = qn__part_files_open(files, i, &source, err);
+        if (status != QN_OK)
+            return status;
+        status = is_image(source, &image, err);
+        if (status == QN_OK && image)
+            status = refuse_with(source, "this is an image among folders or archives of images",
+                                 "put it into a folder of its class", err);
+        status = qn__part_files_close(source, status, err);
+    }
+    return status;
+}
+
+/* Folders and archives, or image files that a caller named. */
 static qn_status read(qn__part_files *files, const qn_data_options *options, qn__pool *pool,
                       qn_data *data, qn_error *err) {
     int image = 0;
@@ -575,13 +597,13 @@ static qn_status read(qn__part_files *files, const qn_data_options *options, qn_
         return status;
     if (image && qn__source_packing(first))
         return refuse_with(first, "this is a compressed image", "unpack it by hand", err);
-    if (image)
-        return read_all(first, files, options, pool, data, err);
-    if (!qn__part_files_are_one(files))
-        return refuse_with(first, "several archives of images are not read as one data set",
-                           "name one, or a folder with the images of all", err);
-    status = read_all(first, NULL, options, pool, data, err);
-    return qn__source_end(first, status, err);
+    if (!image && options->masks && !qn__part_files_are_one(files))
+        return refuse_with(first, "images of several folders or archives have no masks",
+                           "name one folder with the images of all", err);
+    if (!image && (status = check_others_enclose(files, err)) != QN_OK)
+        return status;
+    status = read_all(files, image, options, pool, data, err);
+    return image || !files->first ? status : qn__source_end(first, status, err);
 }
 
 static int ends_with(const char *text, const char *end) {

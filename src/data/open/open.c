@@ -297,7 +297,7 @@ static qn_status check_files(const qn__reader *reader, qn__part_files *files,
         status = check_format(reader, files->first, options, err);
     for (size_t i = 1; i < count && status == QN_OK; i++) {
         status = check_part(reader, files, i, options, err);
-        *bytes += (uint64_t)files->seen[i].st_size;
+        *bytes = *bytes > UINT64_MAX / 2 ? *bytes : *bytes + (uint64_t)files->seen[i].st_size;
     }
     if (status == QN_OK && options->labels_path)
         status = find_labels(files, options, err);
