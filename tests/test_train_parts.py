@@ -156,11 +156,8 @@ def test_what_cannot_be_in_parts(quern, run_quern, tables, tmp_path):
         assert says in run_quern("train", *words, "-o", tmp_path / "m", status=2).stderr
     done = run_quern("train", "--data-parts", table, *TABLE, "-o", tmp_path / "m")
     assert "(null)" not in done.stderr  # a process alone has nothing to say of parts
-    run_quern("data", "synth", "digits", "--items", "20", "-o", tmp_path / "images.tar")
     numpy.save(tmp_path / "two.npy", numpy.array([0, 1]))
     numpy.save(tmp_path / "large.npy", numpy.zeros((2, (4 << 20) + 1), "uint8"))
     done = ranks.run(quern, 2, "train", "--data-parts", tmp_path / "large.npy", "--labels", tmp_path / "two.npy",
                      "--part-cache", "4", "-o", tmp_path / "m", status=None)
     assert "items of more than 4 MiB cannot be in parts" in "".join(err for _, _, err in done)
-    done = ranks.run(quern, 2, "train", "--data-parts", tmp_path / "images.tar", "-o", tmp_path / "m", status=None)
-    assert "images of files cannot be in parts yet" in done[0][2]

@@ -17,6 +17,7 @@ typedef struct qn_parts qn_parts;
  * ranges of about as many bytes, in their order. Files are the same if their names, sizes, first
  * and last bytes are. Else the part of each rank is what it names, and the parts follow each other
  * in the order of the ranks. A rank may have no rows. `cluster` may be NULL: one part is the whole.
+ * Of one folder or archive of images, which all ranks name, each reads an equal share.
  *
  * The whole is the table that qn_data_open_files makes of all files in this order: ranks agree on
  * the types of columns, categories, classes and the digest. Columns have the same names in the same
@@ -69,9 +70,9 @@ QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
  * must come before qn_cluster_leave; until then it gives rows to others. Where a rank ends, another
  * one reads its part again if it finds the same files. Otherwise what needs the part fails on all
  * ranks with QN_IO, and names the files. The texts of the options of qn_parts_open must stay valid
- * until then. Fails alike on all ranks: with QN_UNSUPPORTED for images of files, for items of
- * more than 4 MiB where not all values are kept, and where the system does not report accesses to
- * memory (userfaultfd of Linux 5.11), with QN_MEMORY, QN_IO or QN_CLUSTER. */
+ * until then. Images have no names in it. Fails alike on all ranks: with QN_UNSUPPORTED for items
+ * of more than 4 MiB where not all values are kept, and where the system does not report accesses
+ * to memory (userfaultfd of Linux 5.11), with QN_MEMORY, QN_IO or QN_CLUSTER. */
 QN_API qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err);
 
 /* The parts of which qn_parts_table made `data`, valid until qn_data_close; they are not for

@@ -14,6 +14,8 @@ typedef struct qn__listed_file {
     qn__folder_key *key; /* as many as the list says */
     size_t below;        /* where in `path` the part below the folder begins that a caller named, or
                             below the first wildcard; SIZE_MAX: the file was named by itself */
+    uint32_t share, shares; /* of a folder or an archive of images: the images that are read are
+                               share `share` of `shares` equal ones; 0 of 0: all */
 } qn__listed_file;
 
 typedef struct qn__file_list {

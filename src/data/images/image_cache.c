@@ -14,7 +14,7 @@
  * the marks and the sizes of the files. Numbers have the byte order of the machine; a file of
  * another one has a wrong `order`. */
 enum { VALUES = 4096, ALIGNMENT = 64, ORDER = 0x01020304 };
-static const char magic[24] = "quern decoded images 3";
+static const char magic[24] = "quern decoded images 4";
 
 typedef struct head {
     char magic[24];

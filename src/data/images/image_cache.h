@@ -32,7 +32,7 @@ typedef struct qn__image_entry {
 
 typedef struct qn__image_cache {
     int off;       /* nothing is kept, and nothing is looked for */
-    qn__text key;  /* which images, and how they are read */
+    qn__text key;  /* which images, and how they are read; the caller may have begun it */
     char name[72]; /* of the entry in the folder */
     char stamp[65];
     qn__mapped_file *file;

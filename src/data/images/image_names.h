@@ -12,9 +12,10 @@
 typedef enum qn__file_mark {
     QN__FILE_ITEM,
     QN__FILE_BROKEN,
-    QN__FILE_CLUTTER, /* image_clutter.h */
-    QN__FILE_LATER,   /* of a format that the version of the model did not read */
-    QN__FILE_OTHER    /* of a format that is not read */
+    QN__FILE_CLUTTER,   /* image_clutter.h */
+    QN__FILE_LATER,     /* of a format that the version of the model did not read */
+    QN__FILE_ELSEWHERE, /* of the share of another rank */
+    QN__FILE_OTHER      /* of a format that is not read */
 } qn__file_mark;
 
 /* The items' names are those of the files whose mark is QN__FILE_ITEM. `seen` has the size of each

@@ -41,6 +41,8 @@ typedef struct scratch {
 typedef struct reading {
     const qn__enclosed_files *files;
     qn_data *data;
+    uint64_t from, to; /* files of the share that is read: from .. to - 1 */
+    uint32_t share, shares;
     qn__image_head *head; /* of each file */
     uint8_t *marks;       /* of each file: qn__file_mark */
     qn__item_size *seen;  /* of each file's image */
@@ -67,7 +69,8 @@ static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err);
 static void tell(const reading *r, int thread, uint64_t done) {
     if (thread != 0 || !r->decoded || r->each != decode)
         return;
-    r->decoded(r->user, done < r->files->count ? done : r->files->count, r->files->count);
+    const uint64_t all = r->to - r->from;
+    r->decoded(r->user, done < r->to ? done - r->from : all, all);
     qn__float_state_set();
 }
 
@@ -137,6 +140,20 @@ static int mark(reading *r, uint64_t i, qn_status status) {
     return r->marks[i] != QN__FILE_ITEM;
 }
 
+/* Whether a file of another share is clutter, only its name tells. */
+static qn_status refuse_name(const reading *r, uint64_t i, qn_error *err) {
+    qn__fail(err, QN_UNSUPPORTED, "an image with a name of notes or lists is not read in parts");
+    qn__enclosed_files_at(r->files, i, err);
+    return qn__remedy(err, QN_UNSUPPORTED, "rename it, as to 1.jpg");
+}
+
+static void mark_others(reading *r) {
+    for (uint64_t i = 0; i < r->files->count; i++)
+        if (i < r->from || i >= r->to)
+            r->marks[i] = qn__image_is_clutter(r->files->file[i].name) ? QN__FILE_CLUTTER
+                                                                       : QN__FILE_ELSEWHERE;
+}
+
 static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) {
     qn_status status = QN_OK;
     qn__image_head *head = &r->head[i];
@@ -150,6 +167,8 @@ static qn_status read_head(reading *r, uint64_t i, scratch *own, qn_error *err) 
     }
     head->ignored = !r->turns;
     r->seen[i] = (qn__item_size){qn__image_height(head), qn__image_width(head)};
+    if (r->shares && status == QN_OK && qn__image_is_clutter(r->files->file[i].name))
+        return refuse_name(r, i, err);
     if (mark(r, i, status))
         return QN_OK;
     if (status != QN_OK)
@@ -271,7 +290,7 @@ static qn_status decode(reading *r, uint64_t i, scratch *own, qn_error *err) {
                                   own->pixels.data, err);
     if (status == QN_OK)
         status = turn(head, channels, own, &seen, err);
-    uint8_t *planes = r->values + i * r->stride;
+    uint8_t *planes = r->values + (i - r->from) * r->stride;
     if (status == QN_OK && r->resize.height)
         status = qn__resize_planes(&r->resize, seen, height, width, channels, planes, err);
     else if (status == QN_OK)
@@ -317,11 +336,11 @@ static qn_status refuse_memory(const reading *r, uint64_t bytes, uint64_t left, 
 static qn_status take_memory(reading *r, uint64_t features, qn_error *err) {
     const uint64_t left = qn__available_memory();
     uint64_t bytes;
-    if (__builtin_mul_overflow(r->files->count, features, &bytes))
+    if (__builtin_mul_overflow(r->to - r->from, features, &bytes))
         bytes = UINT64_MAX;
     if (bytes > left)
         return refuse_memory(r, bytes, left, err);
-    r->data->memory = qn__alloc(r->files->count, features, err);
+    r->data->memory = qn__alloc(r->to - r->from, features, err);
     r->data->values = r->values = r->data->memory;
     r->data->release = qn__free;
     return r->data->memory ? QN_OK : QN_MEMORY;
@@ -333,14 +352,14 @@ static qn_status reserve(reading *r, qn_error *err) {
     qn_data *data = r->data;
     const uint64_t features = (uint64_t)data->rows * data->columns * data->channels;
     if (features > UINT32_MAX)
-        return qn__fail_memory(err, r->files->count, features);
+        return qn__fail_memory(err, r->to - r->from, features);
     data->type = QN_U8;
     data->features = (uint32_t)features;
     r->stride = (size_t)features;
     r->entry = (qn__image_entry){.rows = data->rows,
                                  .columns = data->columns,
                                  .channels = data->channels,
-                                 .items = r->files->count,
+                                 .items = r->to - r->from,
                                  .files = r->files->count};
     for (uint64_t i = 0; i < r->files->count; i++)
         r->entry.text += strlen(r->files->file[i].name) + 1;
@@ -358,9 +377,9 @@ static void close_gaps(reading *r) {
     const uint32_t channels = find_channels(r);
     data->items = 0;
     const size_t stride = r->stride / data->channels * channels;
-    for (uint64_t i = 0; i < r->files->count; i++)
+    for (uint64_t i = r->from; i < r->to; i++)
         if (!r->marks[i])
-            memmove(values + stride * data->items++, values + r->stride * i, stride);
+            memmove(values + stride * data->items++, values + r->stride * (i - r->from), stride);
     data->channels = channels;
     data->features = (uint32_t)stride;
 }
@@ -439,11 +458,22 @@ static int find_entry(reading *r, qn__pool *pool) {
 
 /* ------------------------------------------------------------------ all of it */
 
+/* A share may have no image. */
+static int is_empty(const reading *r) {
+    uint64_t i = r->from;
+    while (i < r->to && r->marks[i])
+        i++;
+    return r->shares && i == r->to;
+}
+
 static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
     r->each = read_head;
+    mark_others(r);
     qn_status status = over_all(r, pool, err);
     if (status == QN_OK)
         status = check_others(r, err);
+    if (status == QN_OK && is_empty(r))
+        return QN_OK;
     if (status == QN_OK)
         status = find_shape(r, err);
     if (status == QN_OK)
@@ -453,11 +483,11 @@ static qn_status read_images(reading *r, qn__pool *pool, qn_error *err) {
         status = over_all(r, pool, err);
     if (status != QN_OK)
         return status;
-    tell(r, 0, r->files->count);
+    tell(r, 0, r->to);
     close_gaps(r);
     count_marks(r);
     if (r->data->items == 0)
-        return refuse_all(r, err);
+        return is_empty(r) ? QN_OK : refuse_all(r, err);
     return r->data->memory ? QN_OK : keep(r, pool, err);
 }
 
@@ -466,8 +496,25 @@ static int is_classless(const reading *r, const qn_data_options *options) {
     return options->unlabelled || options->masks || r->files->named != NULL;
 }
 
+/* What the items have beside their pixels. */
+static qn_status describe(reading *r, const qn_data_options *options, qn__pool *pool,
+                          qn_error *err) {
+    qn_status status =
+        qn__image_names(r->files, r->marks, r->resize.height ? r->seen : NULL, r->data, err);
+    if (status == QN_OK)
+        status = settle_rules(r, options, err);
+    if (status == QN_OK && !is_classless(r, options))
+        status = qn__image_classes(r->files, r->marks, options, r->data, err);
+    return status == QN_OK && options->masks ? qn__masks_read(options, pool, r->data, err) : status;
+}
+
 static qn_status read_files(reading *r, const qn_data_options *options, qn__pool *pool,
                             qn_error *err) {
+    r->to = r->files->count;
+    if (r->shares) {
+        r->to = r->files->count * (r->share + 1) / r->shares;
+        r->from = r->files->count * r->share / r->shares;
+    }
     r->head = qn__alloc(r->files->count, sizeof *r->head, err);
     r->marks = r->head ? qn__alloc(r->files->count, 1, err) : NULL;
     r->seen = r->marks ? qn__alloc(r->files->count, sizeof *r->seen, err) : NULL;
@@ -476,15 +523,8 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
         take_entry(r);
     else if (status == QN_OK)
         status = read_images(r, pool, err);
-    if (status == QN_OK)
-        status =
-            qn__image_names(r->files, r->marks, r->resize.height ? r->seen : NULL, r->data, err);
-    if (status == QN_OK)
-        status = settle_rules(r, options, err);
-    if (status == QN_OK && !is_classless(r, options))
-        status = qn__image_classes(r->files, r->marks, options, r->data, err);
-    if (status == QN_OK && options->masks)
-        status = qn__masks_read(options, pool, r->data, err);
+    if (status == QN_OK && r->data->items > 0)
+        status = describe(r, options, pool, err);
     qn__free(r->head);
     qn__free(r->marks);
     qn__free(r->seen);
@@ -530,6 +570,10 @@ static qn_status read_all(qn__part_files *given, int image, const qn_data_option
     reading r;
     qn_status status = begin(&files, options, data, &r, err);
     r.cache.off |= image || !qn__part_files_are_one(given);
+    r.share = given->list->file[0].share;
+    r.shares = given->list->file[0].shares;
+    if (r.shares)
+        qn__text_add(&r.cache.key, "share %u of %u\n", r.share, r.shares);
     if (status == QN_OK && image)
         status = qn__enclosed_files_open_named(given, &files, err);
     else if (status == QN_OK && qn__part_files_are_one(given))

@@ -5,6 +5,7 @@
 #include "data/bytes/file_list.h"
 #include "data/bytes/named_formats.h"
 #include "data/bytes/part_files.h"
+#include "data/bytes/standard_input.h"
 #include "data/bytes/zip_file.h"
 #include "data/cells/label_columns.h"
 #include "data/cells/labels.h"
@@ -17,6 +18,7 @@
 #include "data/table/shape.h"
 #include "data/table/table_space.h"
 #include "data/tokens/text_items.h"
+#include "image/image_head.h"
 #include "num/host.h"
 #include <stdio.h>
 #include <string.h>
@@ -170,6 +172,8 @@ static qn_status read_with(const qn__reader *reader, qn__part_files *files,
                            const qn_data_options *options, qn__pool *pool, qn_data *data,
                            qn_error *err) {
     qn_status status = read_files(reader, files, options, pool, data, err);
+    if (status == QN_OK && data->items == 0 && files->list->file[0].shares)
+        return QN_OK;
     if (status == QN_OK)
         status = qn__label_columns_take(data, options, files->name, err);
     if (status == QN_OK)
@@ -427,6 +431,22 @@ qn_status qn__data_open_list(const qn__file_list *list, const qn_data_options *o
     else
         qn_data_close(data);
     return status;
+}
+
+int qn__data_list_encloses(const qn__file_list *list, const qn_data_options *options) {
+    qn__part_files files;
+    uint8_t first[QN__PROBE_BYTES];
+    size_t got = 0;
+    const qn__reader *reader = NULL;
+    if (strcmp(list->file[0].path, QN__STANDARD_INPUT) == 0) /* it is read once */
+        return 0;
+    qn_status status = qn__part_files_begin(list, &files, NULL);
+    if (status == QN_OK)
+        status = find_reader(files.first, options, &reader, NULL);
+    if (status == QN_OK && reader == qn__reader_of_folders() && !qn__source_is_folder(files.first))
+        status = qn__source_peek(files.first, first, sizeof first, &got, NULL);
+    qn__part_files_release(&files);
+    return status == QN_OK && reader == qn__reader_of_folders() && !qn__image_is(first, got);
 }
 
 static qn_status open_files(const char *const *paths, size_t count, const qn_data_options *options,

@@ -6,6 +6,7 @@
 #include "data/cells/text_set.h"
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_memory.h"
+#include "data/table/picture.h"
 #include "data/table/table_space.h"
 #include <math.h>
 #include <stdio.h>
@@ -68,15 +69,29 @@ static qn_status compare_columns(const qn_parts *parts, const qn__part_heads *he
     return QN_OK;
 }
 
+/* All are images, or none are. */
+static qn_status compare_shapes(const qn_parts *parts, const qn__part_heads *heads, uint32_t rank,
+                                qn_error *err) {
+    const qn_data *lead = lead_of(heads), *own = heads->part[rank].data;
+    if (own->channels == lead->channels && own->rows == lead->rows && own->columns == lead->columns)
+        return QN_OK;
+    refuse(parts, rank, heads->lead, "the shape of the items", err);
+    return qn__of_image_files(own)
+               ? qn__remedy(err, QN_MISMATCH,
+                            "bring all to one size, height x width, as with `data.resize` 32x32")
+               : QN_MISMATCH;
+}
+
 static qn_status compare(const qn_parts *parts, const qn__part_heads *heads, uint32_t rank,
                          qn_error *err) {
     const qn_data *lead = lead_of(heads), *own = heads->part[rank].data;
     const char *what = NULL;
+    if (compare_shapes(parts, heads, rank, err) != QN_OK)
+        return QN_MISMATCH;
     if (own->features != lead->features)
         what = "the number of columns";
-    else if (own->channels != lead->channels || own->rows != lead->rows ||
-             own->columns != lead->columns)
-        what = "the shape of the items";
+    else if (qn__of_image_files(own) != qn__of_image_files(lead))
+        what = "the format";
     else if (memcmp(&own->resize, &lead->resize, sizeof own->resize) != 0)
         what = "how images are resized";
     else if (!own->weights != !lead->weights || !same_text(own->weight_name, lead->weight_name))
@@ -86,6 +101,17 @@ static qn_status compare(const qn_parts *parts, const qn__part_heads *heads, uin
         what = "the column of labels";
     return what ? refuse(parts, rank, heads->lead, what, err)
                 : compare_columns(parts, heads, rank, err);
+}
+
+void qn__parts_colours(const qn_parts *parts, const qn__part_heads *heads, qn__parts_again *out) {
+    int grey = 0, colours = 0;
+    for (uint32_t r = heads->lead; r < parts->ranks; r++) {
+        const qn_data *data = heads->part[r].data;
+        grey |= data && qn__of_image_files(data) && data->channels == 1;
+        colours |= data && qn__of_image_files(data) && data->channels == 3;
+    }
+    out->any = grey && colours;
+    out->colours = out->any && parts->own && parts->own->items > 0 && parts->own->channels == 1;
 }
 
 /* ------------------------------------------------------------------ values of this rank */

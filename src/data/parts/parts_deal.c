@@ -1,6 +1,8 @@
 #include "data/parts/parts_deal.h"
 #include "base/digest/sha256.h"
 #include "base/memory.h"
+#include "data/bytes/folder.h"
+#include "data/open/open_list.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,13 +25,39 @@ static void add_ends(qn__sha256 *hash, const char *path, uint64_t size, uint8_t 
     close(file);
 }
 
-/* Adds what identifies a file. Returns 1 more than its size; 1 where that is not known. */
+/* The files of a folder: their bytes, and the sum of digests of names and sizes. */
+typedef struct folder {
+    uint64_t size, sum[4];
+} folder;
+
+static qn_status add_listed(void *user, const char *name, const struct stat *info, qn_error *err) {
+    folder *f = user;
+    const uint64_t size = (uint64_t)info->st_size;
+    qn__sha256 hash;
+    uint64_t digest[4];
+    (void)err;
+    qn__sha256_begin(&hash);
+    qn__sha256_add(&hash, name, strlen(name) + 1);
+    qn__sha256_add(&hash, &size, sizeof size);
+    qn__sha256_end(&hash, (uint8_t *)digest);
+    for (int k = 0; k < 4; k++)
+        f->sum[k] += digest[k];
+    f->size += size;
+    return QN_OK;
+}
+
+/* Adds what identifies a file or a folder. Returns 1 more than its size; 1 where that is not known.
+ */
 static uint64_t add_file(qn__sha256 *hash, const char *path, uint8_t *buffer) {
     struct stat info;
     uint64_t size = 0;
+    folder f = {0};
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) {
         size = (uint64_t)info.st_size;
         add_ends(hash, path, size, buffer);
+    } else if (S_ISDIR(info.st_mode) && qn__folder_list(path, add_listed, &f, NULL) == QN_OK) {
+        size = f.size;
+        qn__sha256_add(hash, f.sum, sizeof f.sum);
     }
     qn__sha256_add(hash, path, strlen(path) + 1);
     qn__sha256_add(hash, &size, sizeof size);
@@ -51,9 +79,16 @@ static qn_status look(const qn__file_list *list, uint64_t *sizes, uint8_t digest
     return QN_OK;
 }
 
-/* Each rank gets the files whose middle lies in its share of the bytes. */
+/* Each rank gets the files whose middle lies in its share of the bytes; of the images of one folder
+ * or archive it gets as many as the others. */
 static void divide(const qn_parts *parts, const uint64_t *sizes, qn__parts_lot *lot) {
     uint64_t all = 0, before = 0;
+    lot->shared = lot->encloses && lot->list.count == 1 && parts->ranks > 1;
+    if (lot->shared) {
+        lot->list.file[0].share = parts->rank;
+        lot->list.file[0].shares = parts->ranks;
+        return;
+    }
     for (size_t i = 0; i < lot->list.count; i++)
         all += sizes[i];
     const uint64_t share = all / parts->ranks + 1;
@@ -125,6 +160,7 @@ qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t
     if (status == QN_OK)
         status = compare(parts, digest, &same, err);
     out->to = out->list.count;
+    out->encloses = status == QN_OK && qn__data_list_encloses(&out->list, options);
     if (sizes && status == QN_OK && same)
         divide(parts, sizes, out);
     qn__free(sizes);

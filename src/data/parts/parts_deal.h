@@ -8,6 +8,8 @@
 typedef struct qn__parts_lot {
     qn__file_list list, labels; /* all that are named; `labels` may have none */
     size_t from, to;            /* those of this rank, also of the labels */
+    int encloses;               /* 1: folders or archives of images */
+    int shared;                 /* 1: of the only one each rank reads a share */
 } qn__parts_lot;
 
 /* Collective. Release in any case. Fails as qn__file_list_make does, on all ranks alike. */

@@ -4,6 +4,7 @@
 #include "data/cells/labels.h"
 #include "data/cells/readers.h"
 #include "data/open/data_snapshot.h"
+#include "data/table/picture.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static qn_status write_own(const qn_data *own, uint8_t **out, uint64_t *size, qn
         f.columns = own->features * sizeof(qn__part_column);
         f.snapshot = qn__data_snapshot_bytes(&head);
         const qn__reader *reader = reader_of(own->format);
-        f.asks = !reader || reader->quantities;
+        f.asks = !reader || reader->quantities || qn__of_image_files(own);
         f.typed = reader && reader->typed;
     }
     const uint64_t at = rounded(sizeof f), held = at + f.snapshot;

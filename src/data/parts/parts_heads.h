@@ -39,14 +39,24 @@ void qn__part_heads_release(const qn_parts *parts, qn__part_heads *heads);
 /* Says in `where` which part is meant. */
 void qn__part_heads_at(const qn_parts *parts, uint32_t rank, qn_error *err);
 
+/* Which parts have to be read again before they are one table. */
+typedef struct qn__parts_again {
+    int any;     /* 1: some part has to */
+    int real;    /* 1: this one, whose labels are whole and those of others are not */
+    int colours; /* 1: this one, whose images are grey and those of others are not */
+} qn__parts_again;
+
+/* Finds grey images beside those with colours. */
+void qn__parts_colours(const qn_parts *parts, const qn__part_heads *heads, qn__parts_again *out);
+
 /* The type, the shape and all columns of the whole, in parts->own too. Fails with QN_MISMATCH,
  * QN_UNSUPPORTED or QN_MEMORY. */
 qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,
                             const qn_data_options *options, qn_error *err);
 
-/* The labels of the whole, in parts->own too, and parts->in_class. *again and *any as in
- * qn__parts_merge; nothing is changed where *any is 1. Fails as above. */
+/* The labels of the whole, in parts->own too, and parts->in_class. Nothing is changed where parts
+ * have to be read again. Fails as above. */
 qn_status qn__parts_labels(qn_parts *parts, const qn__part_heads *heads,
-                           const qn_data_options *options, int *again, int *any, qn_error *err);
+                           const qn_data_options *options, qn__parts_again *again, qn_error *err);
 
 #endif

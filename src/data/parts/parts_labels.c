@@ -3,6 +3,7 @@
 #include "data/cells/labels.h"
 #include "data/cells/text_set.h"
 #include "data/parts/parts_heads.h"
+#include "data/table/picture.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,18 +73,34 @@ static qn_status check_count(const labels *l, qn_error *err) {
                       "a quantity, set `data.task` to regress");
 }
 
+/* The text of a number is not kept, as that of the folder 01 of images. */
+static qn_status check_folders(const qn_parts *parts, const qn__part_heads *heads, const labels *l,
+                               qn_error *err) {
+    for (uint32_t r = heads->lead; l->texts > 0 && r < parts->ranks; r++) {
+        const qn_data *data = heads->part[r].data;
+        if (!is_class(data) || !qn__of_image_files(data) ||
+            data->schema->target != QN__TARGET_INDEX)
+            continue;
+        qn__fail(err, QN_UNSUPPORTED,
+                 "the folders of classes have numbers in one part, and other names in another");
+        qn__part_heads_at(parts, r, err);
+        return qn__remedy(err, QN_UNSUPPORTED, "give all folders numbers, or none");
+    }
+    return QN_OK;
+}
+
 /* Whether parts have to be read again, since labels of others are not whole. */
 static qn_status find_again(const qn_parts *parts, const qn__part_heads *heads, const labels *l,
-                            int *again, int *any, qn_error *err) {
+                            qn__parts_again *again, qn_error *err) {
     int real = 0, classes = 0;
     for (uint32_t r = heads->lead; r < parts->ranks; r++) {
         const qn_data *data = heads->part[r].data;
         real |= data && data->targets;
         classes |= is_class(data);
     }
-    *any = real && classes;
-    *again = *any && parts->own && parts->own->labels && parts->own->items > 0;
-    return *any && l->texts > 0 ? refuse_texts(l, err) : QN_OK;
+    again->any = real && classes;
+    again->real = again->any && parts->own && parts->own->labels && parts->own->items > 0;
+    return again->any && l->texts > 0 ? refuse_texts(l, err) : QN_OK;
 }
 
 static int are_numbers(const labels *l, const qn_data_options *o) {
@@ -217,17 +234,21 @@ static qn_status settle(qn_parts *parts, const qn__part_heads *heads, const qn_d
 }
 
 qn_status qn__parts_labels(qn_parts *parts, const qn__part_heads *heads,
-                           const qn_data_options *options, int *again, int *any, qn_error *err) {
+                           const qn_data_options *options, qn__parts_again *again, qn_error *err) {
     labels l = {.texts = 0};
+    qn_data_options own = *options;
     qn_status status = collect(parts, heads, &l, err);
-    *again = *any = 0;
+    if (qn__of_image_files(heads->part[heads->lead].data) && !is_said(options, "regress"))
+        own.task = "classify"; /* folders are */
     if (status == QN_OK)
-        status = find_again(parts, heads, &l, again, any, err);
-    if (status == QN_OK && !*any && l.texts > 0 && l.texts <= l.numbers &&
-        !is_said(options, "classify"))
+        status = find_again(parts, heads, &l, again, err);
+    if (status == QN_OK && !again->any)
+        status = check_folders(parts, heads, &l, err);
+    if (status == QN_OK && !again->any && l.texts > 0 && l.texts <= l.numbers &&
+        !is_said(&own, "classify"))
         status = refuse_texts(&l, err);
-    if (status == QN_OK && !*any && l.items > 0)
-        status = settle(parts, heads, options, &l, err);
+    if (status == QN_OK && !again->any && l.items > 0)
+        status = settle(parts, heads, &own, &l, err);
     qn__text_set_release(&l.set);
     return status;
 }

@@ -65,7 +65,8 @@ static qn_status read_files(qn_parts *parts, const qn__parts_lot *lot,
     const char **labels = NULL;
     if (lot->labels.count > 0 && !(labels = labels_of(lot, &o, err)))
         return QN_MEMORY;
-    o.no_cache = 1; /* the values may change below */
+    if (!lot->encloses)
+        o.no_cache = 1; /* the values may change below */
     const qn__file_list own = {.file = lot->list.file + lot->from,
                                .count = lot->to - lot->from,
                                .capacity = lot->to - lot->from,
@@ -82,6 +83,11 @@ static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_da
         return QN_OK;
     qn_status status = parts->given ? qn__parts_lend(parts->given, options, &parts->own, err)
                                     : read_files(parts, lot, options, err);
+    if (status == QN_OK && parts->own->items == 0) {
+        qn_data_close(parts->own);
+        parts->own = NULL;
+        return QN_OK;
+    }
     if (status == QN_OK)
         status = qn__data_need_schema(parts->own, err);
     if (status == QN_OK)
@@ -104,42 +110,52 @@ static qn_status gather_names(qn_parts *parts, const qn__parts_lot *lot, qn_erro
 
 /* ------------------------------------------------------------------ one table */
 
-static qn_status merge(qn_parts *parts, const qn_data_options *options, int *again, int *any,
+static qn_status merge(qn_parts *parts, const qn_data_options *options, qn__parts_again *again,
                        qn_error *err) {
     qn__part_heads_release(parts, parts->heads); /* of an earlier merge */
     qn_status status = qn__part_heads_gather(parts, parts->heads, err);
-    if (status == QN_OK) {
+    *again = (qn__parts_again){0};
+    if (status == QN_OK)
+        qn__parts_colours(parts, parts->heads, again);
+    if (status == QN_OK && !again->any) {
         /* what is found here is the same on all ranks, but for memory */
         qn_status own = qn__parts_columns(parts, parts->heads, options, err);
         if (own == QN_OK)
-            own = qn__parts_labels(parts, parts->heads, options, again, any, err);
+            own = qn__parts_labels(parts, parts->heads, options, again, err);
         status = qn__parts_agree(parts, own, err);
     }
     return status;
 }
 
-/* Labels that are whole in this part, and not in another, are quantities. */
 static qn_status read_again(qn_parts *parts, const qn__parts_lot *lot,
-                            const qn_data_options *options, int again, qn_error *err) {
+                            const qn_data_options *options, const qn__parts_again *again,
+                            qn_error *err) {
     qn_data_options o = *options;
-    o.task = "regress";
-    if (!again && parts->own && parts->own->items > 0)
+    if (again->real)
+        o.task = "regress";
+    if (again->colours)
+        o.expected_features = 3 * parts->own->features;
+    const int own = again->real || again->colours;
+    if (!own && parts->own && parts->own->items > 0)
         return QN_OK;
     qn_data_close(parts->own);
     parts->own = NULL;
-    return again ? read_own(parts, lot, &o, err) : QN_OK;
+    return own ? read_own(parts, lot, &o, err) : QN_OK;
 }
 
 static qn_status read_all(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
                           qn_error *err) {
-    int again = 0, any = 0;
+    qn__parts_again again = {0};
     qn_status status = qn__parts_agree(parts, read_own(parts, lot, options, err), err);
     if (status == QN_OK)
-        status = merge(parts, options, &again, &any, err);
-    if (status == QN_OK && any) {
-        status = qn__parts_agree(parts, read_again(parts, lot, options, again, err), err);
+        status = merge(parts, options, &again, err);
+    if (status == QN_OK && again.any) {
+        status = qn__parts_agree(parts, read_again(parts, lot, options, &again, err), err);
         if (status == QN_OK)
-            status = merge(parts, options, &again, &any, err);
+            status = merge(parts, options, &again, err);
+        if (status == QN_OK && again.any) /* images in memory stay as they are */
+            status =
+                refuse("grey images beside images with colours", "give all three channels", err);
     }
     return status;
 }

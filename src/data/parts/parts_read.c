@@ -74,6 +74,10 @@ qn_status qn__parts_keep_paths(qn_parts *parts, const qn__parts_lot *lot, qn_err
         status = qn__parts_gather_blobs(parts, text.data, text.size, &blobs, err);
     if (status == QN_OK)
         status = qn__parts_agree(parts, take_paths(parts, &blobs, err), err);
+    if (status == QN_OK) {
+        parts->paths->shared = lot->shared;
+        parts->paths->encloses = lot->encloses;
+    }
     qn__parts_blobs_release(&blobs);
     qn__text_release(&text);
     return status;
@@ -104,7 +108,10 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
     qn__file_list list = {.count = count, .capacity = count};
     list.file = qn__alloc(count, sizeof *list.file, err);
     for (uint64_t i = 0; list.file && i < count; i++)
-        list.file[i] = (qn__listed_file){.path = p->path[from + i], .below = SIZE_MAX};
+        list.file[i] = (qn__listed_file){.path = p->path[from + i],
+                                         .below = SIZE_MAX,
+                                         .share = p->shared ? rank : 0,
+                                         .shares = p->shared ? parts->ranks : 0};
     if (count > 0 && p->labels[from]) {
         o.labels_path = p->labels[from];
         o.labels_more = (const char *const *)(p->labels + from + 1);
@@ -112,7 +119,9 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
     }
     if (qn__data_target(parts->own) == QN__TARGET_REAL)
         o.task = "regress"; /* also where labels of this part alone are whole */
-    o.no_cache = 1;
+    if (parts->own->channels == 3 && p->encloses)
+        o.expected_features = parts->own->features; /* also where images of this part are grey */
+    o.no_cache |= !p->encloses;
     const qn_status status = list.file ? qn__data_open_list(&list, &o, out, err) : QN_MEMORY;
     qn__free(list.file);
     return status;
@@ -120,7 +129,7 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
 
 qn_status qn__parts_read(const qn_parts *parts, uint32_t rank, qn_data **out, qn_error *err) {
     qn_parts as = *parts;
-    int again, any;
+    qn__parts_again again = {0};
     *out = as.own = NULL;
     as.in_class = NULL;
     as.rank = rank;
@@ -136,7 +145,7 @@ qn_status qn__parts_read(const qn_parts *parts, uint32_t rank, qn_data **out, qn
         status = qn__parts_columns(&as, parts->heads, &parts->options, err);
     }
     if (status == QN_OK)
-        status = qn__parts_labels(&as, parts->heads, &parts->options, &again, &any, err);
+        status = qn__parts_labels(&as, parts->heads, &parts->options, &again, err);
     qn__free(as.in_class);
     if (status == QN_OK)
         *out = as.own;

@@ -10,6 +10,8 @@ typedef struct qn__part_paths {
     char **path;
     char **labels; /* as many; NULL: there are none */
     int keyed;     /* 1: folders name columns; such files are not read again */
+    int shared;    /* 1: the ranks have shares of the images of one folder or archive */
+    int encloses;  /* 1: folders or archives of images */
 } qn__part_paths;
 
 /* Collective: fills parts->paths. Fails as qn__parts_gather_blobs. */

@@ -265,6 +265,7 @@ static qn_status describe(whole *w, qn_data **out, qn_error *err) {
     int32_t label = 0;
     float number = 1;
     like.items = 1;
+    like.names = NULL; /* those of the whole are with the ranks */
     like.values = values;
     like.values_digest = NULL;
     like.note = NULL;
@@ -314,6 +315,8 @@ static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err)
     if (files == 0)
         snprintf(text, sizeof text, "the parts of %u ranks are in memory: %llu items in all",
                  parts->ranks, items);
+    else if (parts->paths->shared)
+        snprintf(text, sizeof text, "%llu images are the parts of %u ranks", items, parts->ranks);
     else
         snprintf(text, sizeof text, "%llu %s the part%s of %u rank%s: %llu items in all", files,
                  files == 1 ? "file is" : "files are", files == 1 ? "" : "s", parts->ranks,
@@ -357,8 +360,7 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
 
 /* What a table has that does not travel in parts; NULL: nothing. */
 static const char *unsupported(const qn_data *own) {
-    return own->names                                  ? "images of files"
-           : own->several                              ? "several labels"
+    return own->several                                ? "several labels"
            : own->listed || own->words || own->window  ? "texts"
            : own->wide || own->kept                    ? "numbers that float32 cannot hold"
            : own->context || *own->tokens              ? "tokens"
