@@ -15,6 +15,7 @@ import pytest
 
 import data_vectors
 import parquet_writer
+import ranks
 
 sys.path.insert(0, str(Path(__file__).parent / "oracle"))
 import data as oracle  # noqa: E402
@@ -237,3 +238,23 @@ def test_less_than_four_mebibytes(run_quern, cache, tmp_path):
         told = run_quern("data", "info", tmp_path / words[0], *words[1:], "--json", preexec_fn=lambda: little_memory(limit * MIB)).stdout
         assert json.loads(told)["digest"] == wanted and os.listdir(cache) == []
         cache.rmdir()
+
+
+def test_parts_of_ranks(quern, run_quern, cache, tmp_path):
+    """Each rank's part in a file: categories get other numbers there, and bytes become floats."""
+    for k in range(2):
+        made = columns(180)
+        if k:
+            made["city"] = ["Zug", *made["city"][1:]]
+            made["late"] = np.zeros(ITEMS, "i4")
+        parquet_writer.write(tmp_path / f"{k}.parquet", made, 2000)
+    words = ["data", "stats", "--json", "--label", "kind", "--by-class", "--threads", 1]
+    files = ["0.parquet", "1.parquet"]
+    parts = [word for name in files for word in ("--data-parts", name)]
+    limits = {"wrap": lambda i: ["prlimit", f"--data={20 * MIB}", f"--stack={MIB}"], "cwd": tmp_path}
+    want, got = (json.loads(told) for told in (run_quern(*words, *files, cwd=tmp_path).stdout,
+                                               ranks.run(quern, 2, *words, *parts, **limits)[0][1]))
+    assert {**want, "file": ""} == {**got, "file": ""}
+    assert os.listdir(cache) == []
+    done = ranks.run(quern, 2, *words, *parts, "--no-cache", **limits, status=1)
+    assert "leave --no-cache out" in done[0][2]

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "data/table/table_columns.h"
+#include "data/table/table_space.h"
 #include "statistics/column_places.h"
 #include "statistics/column_search.h"
 #include <math.h>
@@ -31,7 +32,8 @@ typedef struct describing {
     qn__column_task own, whole; /* the items of each group in this rank, and in all */
     uint64_t *starts;           /* of `whole` */
     uint32_t first, columns;    /* those at hand */
-    float *values;              /* of a tile: each column has `items` */
+    qn_data copy;               /* of a tile, column by column, where its memory is */
+    float *values;              /* of it: each column has `items` */
     target *target;             /* columns x groups */
     qn__column_search *search;  /* of TARGETS */
     int64_t *words;
@@ -331,18 +333,28 @@ static qn_status describe_tile(describing *d, qn_error *err) {
     return status;
 }
 
+/* In memory, or in a file of the cache folder. */
+static qn_status make_values(describing *d, uint32_t tile, qn_error *err) {
+    const qn__table_space space = {.no_file = d->parts->options.no_cache == 1,
+                                   .path = d->parts->name[d->parts->rank],
+                                   .entry = ""};
+    d->copy = (qn_data){.type = QN_F32, .features = tile, .items = items_of(d), .buffer = &space};
+    const qn_status status = qn__table_space_make(&d->copy, err);
+    d->values = qn__table_space_values(&d->copy);
+    return status;
+}
+
 static qn_status make_space(describing *d, qn_error *err) {
     const uint32_t tile = d->job->columns < TILE ? d->job->columns : TILE;
     const uint64_t extremes = (2 * (uint64_t)TARGETS + 2) * (d->parts->ranks + 1);
     d->starts = qn__alloc(d->own.groups, sizeof *d->starts, err);
-    d->values = qn__alloc(tile, items_of(d) * sizeof *d->values, err);
     d->target = qn__alloc((uint64_t)tile * d->own.groups, sizeof *d->target, err);
     d->search = qn__alloc(TARGETS, sizeof *d->search, err);
     d->words = qn__alloc(TARGETS, (KEYS + 1) * sizeof *d->words, err);
     d->extremes = qn__alloc(extremes, sizeof *d->extremes, err);
     d->index = qn__alloc((uint64_t)d->job->threads, (HALVES + 1) * sizeof *d->index, err);
-    if (!d->index || !d->starts || !d->values || !d->target || !d->search || !d->words ||
-        !d->extremes)
+    if (!d->index || !d->starts || !d->target || !d->search || !d->words || !d->extremes ||
+        make_values(d, tile, err) != QN_OK)
         return QN_MEMORY;
     d->whole = d->own;
     d->whole.starts = d->own.groups > 1 ? d->starts : NULL;
@@ -354,7 +366,8 @@ static qn_status make_space(describing *d, qn_error *err) {
 static void release(describing *d) {
     qn__pool_destroy(d->pool);
     qn__free(d->starts);
-    qn__free(d->values);
+    if (d->copy.release)
+        d->copy.release(d->copy.memory);
     qn__free(d->target);
     qn__free(d->search);
     qn__free(d->words);

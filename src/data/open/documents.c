@@ -151,7 +151,7 @@ qn_status qn__lines_tokens(const qn__file_list *list, const qn_data_options *opt
     for (size_t i = 0; i < list->count; i++)
         paths[i] = list->file[i].path;
     const qn__table_space space = {
-        .no_file = options->no_cache, .path = list->file[0].path, .entry = ""};
+        .no_file = options->no_cache == 1, .path = list->file[0].path, .entry = ""};
     data->format = "txt";
     qn_status status = qn__corpus_open(paths, list->count, &files, err);
     qn__free((void *)paths);

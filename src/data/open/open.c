@@ -464,7 +464,7 @@ static qn_status open_documents(const char *const *paths, size_t count,
                                 const qn_data_options *options, qn_data **out, qn_error *err) {
     const qn_data_options of_table = qn__documents_table(options);
     const qn__table_space space = {
-        .no_file = options->no_cache, .path = count ? paths[0] : "", .entry = ""};
+        .no_file = options->no_cache == 1, .path = count ? paths[0] : "", .entry = ""};
     qn_data *table = NULL, *data = NULL;
     qn_status status = qn__documents_open(paths, count, &of_table, &table, err);
     if (status == QN_OK) {

@@ -118,7 +118,7 @@ void qn__table_cache_begin(qn__table_cache *cache, const qn__part_files *files,
                            const qn_data_options *options) {
     find_entry(cache, files, options);
     cache->buffer =
-        (qn__table_space){.no_file = options->no_cache,
+        (qn__table_space){.no_file = options->no_cache == 1,
                           .path = files->name,
                           .entry = cache->name,
                           .before = snapshot_at(cache->key.size + 1) + qn__data_snapshot_values()};

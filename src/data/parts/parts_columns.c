@@ -1,4 +1,5 @@
 /* The columns of the whole: types, and categories in their order. */
+#include "base/files/mapped_file.h"
 #include "base/memory.h"
 #include "data/cells/commas.h"
 #include "data/cells/labels.h"
@@ -116,14 +117,23 @@ void qn__parts_colours(const qn_parts *parts, const qn__part_heads *heads, qn__p
 
 /* ------------------------------------------------------------------ values of this rank */
 
-/* Values that may be written to. */
-static qn_status make_own(qn_data *data, qn_error *err) {
+/* Memory or a file for the values of this rank. */
+static qn__table_space space_of(const qn_parts *parts, const qn_data_options *o) {
+    return (qn__table_space){
+        .no_file = o->no_cache == 1, .path = parts->name[parts->rank], .entry = ""};
+}
+
+/* Values that may be written to: those of a caller are copied. A file that is used in its place has
+ * no categories. */
+static qn_status make_own(qn_data *data, const qn__table_space *space, qn_error *err) {
     qn_data old = *data;
-    if (!data->in_file && !qn__parts_is_lent(data))
+    if (!qn__parts_is_lent(data))
         return QN_OK;
     data->release = NULL;
-    data->buffer = NULL;
+    data->in_file = NULL;
+    data->buffer = space;
     const qn_status status = qn__table_space_make(data, err);
+    data->buffer = NULL;
     if (status != QN_OK) {
         *data = old;
         return status;
@@ -134,7 +144,8 @@ static qn_status make_own(qn_data *data, qn_error *err) {
 }
 
 /* Numbers of categories become those of the whole. */
-static qn_status renumber(qn_data *data, uint32_t k, const qn__text_set *texts, qn_error *err) {
+static qn_status renumber(qn_data *data, uint32_t k, const qn__text_set *texts,
+                          const qn__table_space *space, qn_error *err) {
     qn__feature *f = &data->schema->feature[k];
     float *number = qn__alloc(f->categories, sizeof *number, err);
     int same = 1;
@@ -146,13 +157,15 @@ static qn_status renumber(qn_data *data, uint32_t k, const qn__text_set *texts, 
         number[i] = (float)at;
         same &= at == i;
     }
-    const qn_status status = same ? QN_OK : make_own(data, err);
+    const qn_status status = same ? QN_OK : make_own(data, space, err);
     float *value = qn__table_space_values(data);
     for (uint64_t i = 0; !same && status == QN_OK && i < data->items; i++) {
         float *to = &value[i * data->features + k];
         if (!isnan(*to))
             *to = number[(uint32_t)*to];
     }
+    if (!same && data->in_file)
+        qn__mapped_file_written(data->memory);
     qn__free(number);
     return status;
 }
@@ -208,8 +221,10 @@ static void take_texts(qn__text_set *texts, qn__feature *f) {
 }
 
 /* The kind of column k in the whole, in the schema of this rank's rows. */
-static qn_status settle(qn_parts *parts, const qn__part_heads *heads, uint32_t k, int finds,
-                        qn_error *err) {
+static qn_status settle(qn_parts *parts, const qn__part_heads *heads, uint32_t k,
+                        const qn_data_options *options, qn_error *err) {
+    const qn__table_space space = space_of(parts, options);
+    const int finds = qn__prose_wanted(options);
     qn_data *own = parts->own;
     const qn__feature *tells = &heads->part[teller(parts, heads, k)].data->schema->feature[k];
     qn__feature *f = &own->schema->feature[k];
@@ -229,7 +244,7 @@ static qn_status settle(qn_parts *parts, const qn__part_heads *heads, uint32_t k
     if (status == QN_OK && texts.count > 0 && finds)
         status = check_prose(parts, heads, k, &texts, err);
     if (status == QN_OK && f->categories > 0)
-        status = renumber(own, k, &texts, err);
+        status = renumber(own, k, &texts, &space, err);
     if (status == QN_OK && tells->categories > 0)
         take_texts(&texts, f);
     qn__text_set_release(&texts);
@@ -267,7 +282,8 @@ static qn_status make_empty(qn_parts *parts, const qn_data *lead, qn_error *err)
 }
 
 /* The type of the values, and what is the same for all columns. */
-static qn_status settle_table(qn_parts *parts, const qn__part_heads *heads, qn_error *err) {
+static qn_status settle_table(qn_parts *parts, const qn__part_heads *heads,
+                              const qn_data_options *options, qn_error *err) {
     qn_data *own = parts->own;
     int floats = 0;
     for (uint32_t r = heads->lead; r < parts->ranks; r++) {
@@ -279,16 +295,20 @@ static qn_status settle_table(qn_parts *parts, const qn__part_heads *heads, qn_e
     }
     if (!floats || own->type == QN_F32)
         return QN_OK;
-    own->buffer = NULL;
+    const qn__table_space space = space_of(parts, options);
+    qn_status status = QN_OK;
+    own->buffer = &space;
     if (own->items > 0)
-        return qn__table_space_widen(own, own->items, err);
+        status = qn__table_space_widen(own, own->items, err);
+    if (status == QN_OK && own->in_file)
+        qn__mapped_file_written(own->memory);
+    own->buffer = NULL;
     own->type = QN_F32;
-    return QN_OK;
+    return status;
 }
 
 qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,
                             const qn_data_options *options, qn_error *err) {
-    const int finds = qn__prose_wanted(options);
     qn_status status = QN_OK;
     for (uint32_t r = heads->lead + 1; r < parts->ranks && status == QN_OK; r++)
         if (heads->part[r].data)
@@ -296,9 +316,9 @@ qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,
     if (status == QN_OK && !parts->own)
         status = make_empty(parts, lead_of(heads), err);
     if (status == QN_OK)
-        status = settle_table(parts, heads, err);
+        status = settle_table(parts, heads, options, err);
     for (uint32_t k = 0; status == QN_OK && k < parts->own->features; k++)
-        status = settle(parts, heads, k, finds, err);
+        status = settle(parts, heads, k, options, err);
     if (status == QN_OK && parts->own->comma > 0)
         parts->own->comma = qn__comma_column(parts->own->schema);
     return status;

@@ -65,8 +65,8 @@ static qn_status read_files(qn_parts *parts, const qn__parts_lot *lot,
     const char **labels = NULL;
     if (lot->labels.count > 0 && !(labels = labels_of(lot, &o, err)))
         return QN_MEMORY;
-    if (!lot->encloses)
-        o.no_cache = 1; /* the values may change below */
+    if (!lot->encloses && !o.no_cache)
+        o.no_cache = QN__NO_ENTRY; /* the values may change below */
     const qn__file_list own = {.file = lot->list.file + lot->from,
                                .count = lot->to - lot->from,
                                .capacity = lot->to - lot->from,

@@ -5,6 +5,7 @@
 #include "data/cells/labels.h"
 #include "data/open/open_list.h"
 #include "data/parts/parts_heads.h"
+#include "data/table/data_options.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,8 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
         o.task = "regress"; /* also where labels of this part alone are whole */
     if (parts->own->channels == 3 && p->encloses)
         o.expected_features = parts->own->features; /* also where images of this part are grey */
-    o.no_cache |= !p->encloses;
+    if (!p->encloses && !o.no_cache)
+        o.no_cache = QN__NO_ENTRY;
     const qn_status status = list.file ? qn__data_open_list(&list, &o, out, err) : QN_MEMORY;
     qn__free(list.file);
     return status;

@@ -6,6 +6,7 @@
 #include "base/system/fault_space.h"
 #include "base/system/float_state.h"
 #include "cluster/items.h"
+#include "data/ahead/page_ahead.h"
 #include "data/open/data_snapshot.h"
 #include "data/parts/part_rows.h"
 #include "data/parts/parts_heads.h"
@@ -33,6 +34,7 @@ typedef struct whole {
     qn__part_rows rows;
     qn__remote_rows remote;
     int partial;
+    int random;                  /* 1: the system knows that own rows are read in a random order */
     void *snapshot;              /* of `like`, for its schema and notes */
     _Atomic(qn_data *) *adopted; /* of each rank: its part, where this rank read it again */
 } whole;
@@ -190,6 +192,8 @@ static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, q
 static qn__asked_rows *ask_rows(void *user, const uint64_t *row, uint8_t *const *to, uint32_t count,
                                 qn_error *err) {
     whole *w = user;
+    if (w->parts->own->in_file && !w->random++)
+        qn__page_order(w->parts->own, 1);
     return qn__part_rows_ask(&w->rows, row, to, count, err);
 }
 
