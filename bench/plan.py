@@ -5,8 +5,9 @@
 For each data set, batch and team, in turns: `quern devices --costs` measures what calls take (it
 trains nothing), `quern plan` says from that alone how long a training will take, and the training
 is done. Teams are one rank of two cores, two ranks of a core each, two of which one is killed
-half-way, and two on hosts of their own with a wire of 1 Gbit/s between them (network namespaces,
-for which one has to be root). What other processes of the machine took of its cores meanwhile is looked up
+half-way, and hosts of one rank with a wire of 1 Gbit/s each (network namespaces, for which one has
+to be root). Others can be named: "4 ranks", "8 hosts" have one thread for each rank, and share the
+cores where these are fewer. `--before "chrt -r 10"` are words that start each process. What other processes of the machine took of its cores meanwhile is looked up
 in /proc/stat; a turn in which that was more than --quiet cores is done again.
 """
 
@@ -14,6 +15,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import shlex
 import statistics
 import subprocess
 import sys
@@ -29,6 +31,7 @@ from hosts import Hosts  # noqa: E402  (needs the line above)
 
 ALONE, RANKS, DIES, HOSTS = "1 rank, 2 cores", "2 ranks", "2 ranks, one killed half-way", "2 hosts"
 TEAMS = (ALONE, RANKS, DIES, HOSTS)
+MOST_HOSTS = 8
 # What two sockets that send 1.6 MB to each other at once get out of a wire of 1 Gbit/s, headers and
 # the answers of TCP being part of it; and half of a short message's way there and back.
 WIRE, NET = "1gbit", "net 80us 915Mbit/s"
@@ -66,10 +69,14 @@ def job_words(data, batch, epochs=None):
     return words + (["--epochs", epochs] if epochs else [])
 
 
+def ranks_of(team):
+    return 1 if team == ALONE else int(team.split()[0])
+
+
 def measured(data, batch, ranks, chosen, file):
     """What calls take here, as `quern plan` reads it; the file."""
-    words = [common.quern_path(), "devices", "--json", "--costs", "--devices", "cpu", "--threads", 2,
-             "--seconds", chosen.seconds, *job_words(data, batch)]  # fmt: skip
+    words = [*chosen.before, common.quern_path(), "devices", "--json", "--costs", "--devices", "cpu", "--threads",
+             max(ranks, 2), "--seconds", chosen.seconds, *job_words(data, batch)]  # fmt: skip
     file.write_text(common.call(words + ["--ranks", ranks], 2).stdout)
     return file
 
@@ -91,19 +98,19 @@ def apart(file):
 def commands_of(words, team, scratch, net):
     if team == ALONE:
         return [words]
-    commands = cluster.by_hand(words, 2, scratch)
-    if team == HOSTS:
+    commands = cluster.by_hand(words, ranks_of(team), scratch)
+    if team.endswith("hosts"):
         commands = [net.on(host, [net.addresses[0] + ":7777" if "127.0.0.1:" in str(w) else w
                                   for w in c]) for host, c in enumerate(commands)]  # fmt: skip
     return commands
 
 
-def trained(data, batch, epochs, team, scratch, net, kill_at=None):
+def trained(data, batch, epochs, team, chosen, scratch, net, kill_at=None):
     """Seconds of the training; rank 1 is killed so many seconds after the start."""
     words = [common.quern_path(), "train", *job_words(data, batch, epochs), "--threads",
              2 if team == ALONE else 1, "--json", "-o", scratch / "m.safetensors"]  # fmt: skip
     commands = commands_of(words, team, scratch, net)
-    running = [subprocess.Popen([str(w) for w in c], stdout=subprocess.PIPE,
+    running = [subprocess.Popen([*chosen.before, *map(str, c)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True) for c in commands]  # fmt: skip
     try:
         out = ""
@@ -128,13 +135,13 @@ def trained(data, batch, epochs, team, scratch, net, kill_at=None):
 
 def one_turn(data, batch, epochs, team, chosen, scratch, net):
     """(planned, real) seconds of one turn."""
-    file = measured(data, batch, 1 if team == ALONE else 2, chosen, scratch / "machine.json")
-    text = apart(file) if team == HOSTS else f"host({file})"
+    file = measured(data, batch, ranks_of(team), chosen, scratch / "machine.json")
+    text = apart(file) if team.endswith("hosts") else f"host({file})"
     told = planned(data, batch, epochs, text)["seconds"]
     kill_at = 0.5 * told if team == DIES else None
     if kill_at:
         told = planned(data, batch, epochs, f"{text}; die 0.1 at {kill_at:.3f}s")["seconds"]
-    return told, trained(data, batch, epochs, team, scratch, net, kill_at)["seconds_training"]
+    return told, trained(data, batch, epochs, team, chosen, scratch, net, kill_at)["seconds_training"]
 
 
 def quiet_turn(*words, chosen, **more):
@@ -154,6 +161,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="turns of each")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1, help="that measuring takes")
+    parser.add_argument("--before", type=shlex.split, default=[], help="words before each command")
     parser.add_argument("--quiet", type=float, default=0.1, help="cores that others may take")
     parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")
     parser.add_argument("--json", type=pathlib.Path, help="also write every number here")
@@ -162,9 +170,9 @@ def main():
     facts["quern"] = common.quern_version()
     lines, rows = [], []
     with contextlib.ExitStack() as stack:
-        net = stack.enter_context(Hosts(2))
-        net.rate(0, WIRE)
-        net.rate(1, WIRE)
+        net = stack.enter_context(Hosts(MOST_HOSTS, names=[f"host-{n}" for n in range(MOST_HOSTS)]))
+        for host in range(MOST_HOSTS):
+            net.rate(host, WIRE)
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         scratch = pathlib.Path(folder)
         files, name = common.data(scratch)
@@ -172,7 +180,7 @@ def main():
         for what, (data, times) in every.items():
             for batch in chosen.batches:
                 for team in chosen.teams:
-                    if team == HOSTS and batch < 512:
+                    if team.endswith("hosts") and batch < 512:
                         continue  # half a minute of waiting for the wire
                     turns = [quiet_turn(data, batch, times * chosen.epochs, team, chosen=chosen,
                                         scratch=scratch, net=net) for _ in range(chosen.rounds)]  # fmt: skip

@@ -1,13 +1,14 @@
 /*
  * rounds: the time of a reduction between ranks of this machine.
  *
- *     rounds [WORDS] [COUNT]
+ *     rounds [WORDS] [COUNT] [PLACES]
  *
  * Two ranks (processes) add WORDS 64-bit integers (397,510 for MNIST's network of 500 hidden units;
  * 3.2 MB), COUNT times (500), with nothing between two reductions: in shared memory, and over
  * loopback TCP as if each were a machine of its own. The floor is the same addition by two threads
  * in private memory. Verifies the totals, then prints median, minimum and 90th percentile of one
- * reduction in ms. Also four ranks, on two machines of two. */
+ * reduction in ms. Also four ranks, on two machines of two. PLACES has a letter for the machine of
+ * each rank, such as AABB: then only these ranks are timed. */
 #include "base/system/clock.h"
 #include "base/memory.h"
 #include "cluster/free_port_test.h"
@@ -181,6 +182,8 @@ int main(int count, char **argument) {
     printf("%llu words, %.2f MB, %u reductions\n", (unsigned long long)words, (double)words * 8e-6,
            reductions);
     fflush(stdout);
+    if (count > 3)
+        return !time_ranks(argument[3], argument[3], words, reductions);
     time_floor(words, reductions);
     fflush(stdout);
     return !(time_ranks("2 ranks, shared memory", "AA", words, reductions) &&

@@ -1,0 +1,94 @@
+"""Sums among ranks of one machine: Quern beside Open MPI's MPI_Allreduce and gloo of PyTorch.
+
+    python bench/sums.py --words 397510,10000000 --ranks 2,4,8 --mpirun mpirun.openmpi
+
+All add up 64-bit integers and verify the total. They take turns, round after round, on the same
+cores. In shared memory: Quern, Open MPI. Over loopback TCP: Quern with each rank as if it were on a
+machine of its own, Open MPI with its TCP transport, and gloo. A number is the median of the rounds'
+medians of one all-reduce. `--before "chrt -r 10"` are words that start each process.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import socket
+import statistics
+import subprocess
+import sys
+
+import common
+
+SHARED = {"Quern, shared memory": ("quern", "A"), "Open MPI, shared memory": ("mpi", "self,vader")}
+TCP = {"Quern, TCP": ("quern", "ABCDEFGHIJKLMNOP"), "Open MPI, TCP": ("mpi", "self,tcp"), "gloo, TCP": ("gloo", "")}
+AS_ROOT = {f"OMPI_ALLOW_RUN_AS_ROOT{s}": "1" for s in ("", "_CONFIRM")}
+LIMIT = 300
+
+
+def told(commands, before):
+    """Runs processes side by side; what the first one printed."""
+    running = [subprocess.Popen([*before, *map(str, c)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, **AS_ROOT}) for c in commands]  # fmt: skip
+    try:
+        outs = [process.communicate(timeout=LIMIT) for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    for process, (out, err) in zip(running, outs):
+        if process.returncode != 0:
+            raise common.Failed(f"ended with {process.returncode}: {(err or out)[-600:]}")
+    return outs[0][0]
+
+
+def one_turn(how, place, words, ranks, chosen):
+    """Median seconds of an all-reduce."""
+    count = max(8, int(chosen.seconds / (words * ranks * 2e-9)))
+    if how == "quern":
+        places = (place * ranks)[:ranks] if len(place) == 1 else place[:ranks]
+        text = told([[common.ROOT / "build/bench/rounds", words, count, places]], chosen.before)
+        return 1e-3 * float(re.search(r"median +([\d.]+) ms", text)[1])
+    script = common.HERE / "peers" / f"{how}_sums.py"
+    if how == "mpi":
+        command = [chosen.mpirun, "-n", ranks, "--oversubscribe", "--bind-to", "none", "--mca", "btl", place,
+                   sys.executable, script, words, count]  # fmt: skip
+        return common.json_lines(told([command], chosen.before))[0]["median"]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    commands = [[sys.executable, script, words, count, port, ranks, rank] for rank in range(ranks)]
+    return common.json_lines(told(commands, chosen.before))[0]["median"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--words", type=common.numbers, default=[397510, 10_000_000])
+    parser.add_argument("--ranks", type=common.numbers, default=[2, 4, 8])
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each")
+    parser.add_argument("--seconds", type=float, default=0.5, help="about what a turn takes")
+    parser.add_argument("--mpirun", help="of Open MPI; without it, it is left out")
+    parser.add_argument("--before", type=shlex.split, default=[], help="words before each command")
+    parser.add_argument("--only", default="", help="contenders whose name holds this")
+    parser.add_argument("--markdown", type=pathlib.Path, help="also write the report here")
+    parser.add_argument("--json", type=pathlib.Path, help="also write every number here")
+    chosen = parser.parse_args()
+    facts = {**common.hardware(), "quern": common.quern_version()}
+    names = {name: way for name, way in {**SHARED, **TCP}.items()
+             if chosen.only in name and (chosen.mpirun or way[0] != "mpi")}  # fmt: skip
+    lines, rows = [], []
+    for words in chosen.words:
+        for ranks in chosen.ranks:
+            turns = {name: [] for name in names}
+            for _ in range(chosen.rounds):
+                for name, way in names.items():
+                    turns[name].append(one_turn(*way, words, ranks, chosen))
+            rows.append({"words": words, "ranks": ranks, "turns": turns})
+            lines.append([f"{8e-6 * words:.1f} MB", ranks, *(f"{1e3 * statistics.median(t):.2f}" for t in turns.values())])
+            print(*lines[-1], file=sys.stderr, flush=True)
+    facts["load_at_end"] = round(os.getloadavg()[0], 2)
+    text = common.table(["sums", "ranks", *(f"{name}, ms" for name in names)], lines)
+    common.publish("Sums among ranks of one machine", facts, [("Medians", text, rows)], chosen)
+
+
+if __name__ == "__main__":
+    main()
