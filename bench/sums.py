@@ -4,8 +4,8 @@
 
 All add up 64-bit integers and verify the total. They take turns, round after round, on the same
 cores. In shared memory: Quern, Open MPI. Over loopback TCP: Quern with each rank as if it were on a
-machine of its own, Open MPI with its TCP transport, and gloo. A number is the median of the rounds'
-medians of one all-reduce. `--before "chrt -r 10"` are words that start each process.
+machine of its own, Open MPI with its TCP transport, and gloo. Each cell has the median of the
+rounds' medians of one all-reduce, and the least of all. `--before "chrt -r 10"` are words that start each process.
 """
 
 import argparse
@@ -41,23 +41,34 @@ def told(commands, before):
     return outs[0][0]
 
 
+def both(text):
+    (row,) = common.json_lines(text)
+    return [row["median"], row["least"]]
+
+
 def one_turn(how, place, words, ranks, chosen):
-    """Median seconds of an all-reduce."""
+    """Median and least seconds of an all-reduce."""
     count = max(8, int(chosen.seconds / (words * ranks * 2e-9)))
     if how == "quern":
         places = (place * ranks)[:ranks] if len(place) == 1 else place[:ranks]
         text = told([[common.ROOT / "build/bench/rounds", words, count, places]], chosen.before)
-        return 1e-3 * float(re.search(r"median +([\d.]+) ms", text)[1])
+        found = re.search(r"median +([\d.]+) ms +least +([\d.]+)", text)
+        return [1e-3 * float(number) for number in found.groups()]
     script = common.HERE / "peers" / f"{how}_sums.py"
     if how == "mpi":
         command = [chosen.mpirun, "-n", ranks, "--oversubscribe", "--bind-to", "none", "--mca", "btl", place,
                    sys.executable, script, words, count]  # fmt: skip
-        return common.json_lines(told([command], chosen.before))[0]["median"]
+        return both(told([command], chosen.before))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     commands = [[sys.executable, script, words, count, port, ranks, rank] for rank in range(ranks)]
-    return common.json_lines(told(commands, chosen.before))[0]["median"]
+    return both(told(commands, chosen.before))
+
+
+def cell(turns):
+    medians, least = zip(*turns)
+    return f"{1e3 * statistics.median(medians):.2f} ({1e3 * min(least):.2f})"
 
 
 def main():
@@ -83,7 +94,7 @@ def main():
                 for name, way in names.items():
                     turns[name].append(one_turn(*way, words, ranks, chosen))
             rows.append({"words": words, "ranks": ranks, "turns": turns})
-            lines.append([f"{8e-6 * words:.1f} MB", ranks, *(f"{1e3 * statistics.median(t):.2f}" for t in turns.values())])
+            lines.append([f"{8e-6 * words:.1f} MB", ranks, *map(cell, turns.values())])
             print(*lines[-1], file=sys.stderr, flush=True)
     facts["load_at_end"] = round(os.getloadavg()[0], 2)
     text = common.table(["sums", "ranks", *(f"{name}, ms" for name in names)], lines)

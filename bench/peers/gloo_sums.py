@@ -1,7 +1,7 @@
 """Sums of 64-bit integers by gloo, over loopback TCP, as PyTorch's all_reduce calls it.
 
 Each rank is a process: python gloo_sums.py WORDS COUNT PORT RANKS RANK. Rank 0 prints the median
-seconds of an all-reduce, as JSON. The total is verified.
+and the least seconds of an all-reduce, as JSON. The total is verified.
 """
 
 import json
@@ -26,7 +26,7 @@ def main():
         if turn == 0 and not bool((part == ranks * (ranks + 1) // 2).all()):
             sys.exit("the total is wrong")
     if rank == 0:
-        print(json.dumps({"median": statistics.median(seconds[1:]), "version": torch.__version__}))
+        print(json.dumps({"median": statistics.median(seconds[1:]), "least": min(seconds[1:]), "version": torch.__version__}))
     torch.distributed.destroy_process_group()
 
 

@@ -1,7 +1,7 @@
 """Sums of 64-bit integers by MPI_Allreduce of Open MPI, which is called by ctypes.
 
-mpirun starts it: mpirun -n 2 python mpi_sums.py WORDS COUNT. Rank 0 prints the median seconds of an
-all-reduce, as JSON. The total is verified.
+mpirun starts it: mpirun -n 2 python mpi_sums.py WORDS COUNT. Rank 0 prints the median and the least
+seconds of an all-reduce, as JSON. The total is verified.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ def main():
     if {total[0], total[words // 2], total[words - 1]} != {of_one * ranks.value * (ranks.value + 1) // 2}:
         sys.exit("the total is wrong")
     if rank.value == 0:
-        print(json.dumps({"median": statistics.median(seconds[1:])}))
+        print(json.dumps({"median": statistics.median(seconds[1:]), "least": min(seconds[1:])}))
     mpi.MPI_Finalize()
 
 

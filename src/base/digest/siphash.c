@@ -50,13 +50,15 @@ uint64_t qn__siphash(const qn__siphash_key *key, const void *bytes, size_t size)
 
 /* Determined at the first call; every thread finds the same. */
 static qn__siphash_blocks *fastest(void) {
-    static atomic_int known; /* 0: not yet determined; 1: portable; 2: AVX2 */
+    static qn__siphash_blocks *const all[] = {qn__siphash_blocks_portable, qn__siphash_blocks_avx2,
+                                              qn__siphash_blocks_avx512};
+    static atomic_int known; /* 0: not yet determined; otherwise 1 + the place in `all` */
     int which = atomic_load_explicit(&known, memory_order_relaxed);
     if (which == 0) {
-        which = 1 + qn__siphash_avx2_here();
+        which = qn__siphash_avx512_here() ? 3 : 1 + qn__siphash_avx2_here();
         atomic_store_explicit(&known, which, memory_order_relaxed);
     }
-    return which == 2 ? qn__siphash_blocks_avx2 : qn__siphash_blocks_portable;
+    return all[which - 1];
 }
 
 uint64_t qn__siphash_lanes(const qn__siphash_key *key, const void *bytes, size_t size) {

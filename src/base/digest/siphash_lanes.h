@@ -21,9 +21,10 @@ typedef union qn__lanes {
 /* Adds `blocks` times 64 bytes to the state v[0 .. 3]. */
 typedef void qn__siphash_blocks(qn__lanes v[4], const unsigned char *bytes, size_t blocks);
 qn__siphash_blocks qn__siphash_blocks_portable;
-/* Call only if qn__siphash_avx2_here is 1. */
-qn__siphash_blocks qn__siphash_blocks_avx2;
+/* Call only if the function of the same name is 1. */
+qn__siphash_blocks qn__siphash_blocks_avx2, qn__siphash_blocks_avx512;
 int qn__siphash_avx2_here(void);
+int qn__siphash_avx512_here(void);
 
 #define QN__LANES_LEFT(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
 

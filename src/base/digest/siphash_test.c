@@ -88,10 +88,7 @@ static void test_lanes(void **state) {
                 by_definition(message, sizeof message));
 }
 
-static void test_avx2(void **state) {
-    (void)state;
-    if (!qn__siphash_avx2_here())
-        skip();
+static void like_portable(qn__siphash_blocks *fast) {
     for (size_t blocks = 0; blocks < 40; ++blocks) {
         qn__lanes a[4], b[4];
         for (int i = 0; i < 4; ++i)
@@ -99,9 +96,23 @@ static void test_avx2(void **state) {
                 a[i].lane[lane] = b[i].lane[lane] =
                     (uint64_t)(i * QN__LANES + lane + 1) * 0x9e3779b97f4a7c15;
         qn__siphash_blocks_portable(a, message + blocks, blocks);
-        qn__siphash_blocks_avx2(b, message + blocks, blocks);
+        fast(b, message + blocks, blocks);
         assert_memory_equal(a, b, sizeof a);
     }
+}
+
+static void test_avx2(void **state) {
+    (void)state;
+    if (!qn__siphash_avx2_here())
+        skip();
+    like_portable(qn__siphash_blocks_avx2);
+}
+
+static void test_avx512(void **state) {
+    (void)state;
+    if (!qn__siphash_avx512_here())
+        skip();
+    like_portable(qn__siphash_blocks_avx512);
 }
 
 /* A change of any bit of the text, its length or the key changes the number. */
@@ -146,8 +157,11 @@ static void test_says_its_speed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_openssl),        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_avx2),           cmocka_unit_test(test_every_bit_counts),
+        cmocka_unit_test(test_openssl),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_avx2),
+        cmocka_unit_test(test_avx512),
+        cmocka_unit_test(test_every_bit_counts),
         cmocka_unit_test(test_says_its_speed),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

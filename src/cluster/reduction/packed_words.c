@@ -1,5 +1,6 @@
-#include "cluster/reduction/packed_words.h"
+#include "cluster/reduction/packed_words_wide.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { GROUP = QN__WORDS_GROUP, HEAD = 2, WORD = 8, MOST_SHIFT = 63 };
@@ -47,7 +48,7 @@ static inline size_t pack_group(const int64_t *from, uint32_t words, unsigned ch
     return HEAD + (size_t)words * width;
 }
 
-size_t qn__words_pack(const int64_t *from, size_t words, unsigned char *to) {
+size_t qn__words_pack_plain(const int64_t *from, size_t words, unsigned char *to) {
     size_t used = 0, i = 0;
     for (; i + GROUP <= words; i += GROUP)
         used += pack_group(from + i, GROUP, to + used);
@@ -107,7 +108,7 @@ static void unpack_last(const unsigned char *from, uint32_t words, uint32_t widt
     unpack_group(end, words, width, shift, to);
 }
 
-int qn__words_unpack(qn__packed_words *p, size_t words, int adds, int64_t *to) {
+int qn__words_unpack_plain(qn__packed_words *p, size_t words, int adds, int64_t *to) {
     for (size_t at = 0; at < words; at += GROUP) {
         const uint32_t n = words - at < GROUP ? (uint32_t)(words - at) : GROUP;
         int64_t word[GROUP];
@@ -127,4 +128,29 @@ int qn__words_unpack(qn__packed_words *p, size_t words, int adds, int64_t *to) {
         p->left -= size;
     }
     return 1;
+}
+
+/* ------------------------------------------------------------------------------ which instructions
+ */
+
+/* Determined at the first call; every thread finds the same. */
+static int is_wide(void) {
+    static atomic_int known; /* 0: not yet determined; 1: no; 2: yes */
+    int which = atomic_load_explicit(&known, memory_order_relaxed);
+    if (which == 0) {
+        which = 1 + qn__words_wide_here();
+        atomic_store_explicit(&known, which, memory_order_relaxed);
+    }
+    return which == 2;
+}
+
+size_t qn__words_pack(const int64_t *from, size_t words, unsigned char *to) {
+    const size_t wide = is_wide() ? words / GROUP : 0;
+    const size_t used = wide > 0 ? qn__words_pack_wide(from, wide, to) : 0;
+    return used + qn__words_pack_plain(from + wide * GROUP, words - wide * GROUP, to + used);
+}
+
+int qn__words_unpack(qn__packed_words *p, size_t words, int adds, int64_t *to) {
+    const size_t done = is_wide() ? GROUP * qn__words_unpack_wide(p, words / GROUP, adds, to) : 0;
+    return qn__words_unpack_plain(p, words - done, adds, to + done);
 }

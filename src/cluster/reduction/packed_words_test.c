@@ -1,6 +1,6 @@
 /* Words of sums as bytes: they come back as they were, in as few bytes as promised, and other bytes
  * are refused. */
-#include "cluster/reduction/packed_words.h"
+#include "cluster/reduction/packed_words_wide.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,28 @@
 
 #include <cmocka.h>
 
-enum { MOST = 4 * QN__WORDS_GROUP + 3 };
+enum { MOST = 40 * QN__WORDS_GROUP + 3 };
+
+/* The same bytes and words without and with wide instructions. */
+static void check_wide(const int64_t *word, size_t words, const unsigned char *bytes,
+                       uint64_t size) {
+    unsigned char *plain = malloc(qn__words_most(words));
+    int64_t got[2][MOST] = {{1, -1}, {1, -1}};
+    assert_non_null(plain);
+    assert_int_equal(qn__words_pack_plain(word, words, plain), size);
+    assert_memory_equal(plain, bytes, size);
+    for (int wide = 0; wide < 2; ++wide) {
+        qn__packed_words packed = {bytes, size};
+        const size_t groups = wide && qn__words_wide_here() ? words / QN__WORDS_GROUP : 0;
+        const size_t done = groups ? qn__words_unpack_wide(&packed, groups, 1, got[wide]) : 0;
+        assert_true(done <= groups && done + 8 >= groups);
+        assert_true(qn__words_unpack_plain(&packed, words - done * QN__WORDS_GROUP, 1,
+                                           got[wide] + done * QN__WORDS_GROUP));
+        assert_int_equal(packed.left, 0);
+    }
+    assert_memory_equal(got[0], got[1], sizeof got[0]);
+    free(plain);
+}
 
 /* Packs into memory of exactly the promised size, which a sanitizer watches. */
 static uint64_t pack(const int64_t *word, size_t words, unsigned char **bytes) {
@@ -39,6 +60,7 @@ static void check(const int64_t *word, size_t words, uint64_t expected) {
     }
     for (size_t i = 0; i < words; ++i)
         twice[i] = word[i];
+    check_wide(word, words, bytes, size);
     qn__packed_words packed = {bytes, size};
     assert_true(qn__words_unpack(&packed, words, 1, twice));
     assert_int_equal(packed.left, 0);
@@ -81,7 +103,7 @@ static void test_widths(void **state) {
 static void test_all_lengths(void **state) {
     (void)state;
     uint64_t random = 7;
-    for (size_t words = 1; words <= MOST; ++words) {
+    for (size_t words = 1; words <= MOST; words += words < 67 ? 1 : 32) {
         int64_t word[MOST];
         uint64_t expected = 0;
         for (size_t i = 0; i < words; ++i) {
