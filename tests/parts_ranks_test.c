@@ -8,6 +8,9 @@
 #include <cmocka.h>
 
 #include "ranks_case_test.h"
+
+#include "data/prepare/fill.h"
+#include "data/prepare/scale.h"
 #include <quern/statistics.h>
 
 static void write_text(const char *path, const char *text) {
@@ -61,7 +64,80 @@ static void test_a_rank_ends(void **state) {
     remove_folder(folder);
 }
 
+enum { COLUMNS = 2 };
+
+typedef struct fits {
+    float mean[COLUMNS], deviation[COLUMNS], least[COLUMNS], range[COLUMNS], median[COLUMNS];
+} fits;
+
+typedef struct fitting {
+    const char *folder;
+    int ends; /* 1: rank 1 ends before */
+    fits found[3];
+} fitting;
+
+static qn_status fit_all(const qn_data *data, fits *f, qn_error *err) {
+    qn_status status = qn__scale_fit(data, NULL, 1, f->mean, f->deviation, err);
+    if (status == QN_OK)
+        status = qn__scale_fit_order(QN__SCALE_ROBUST, data, NULL, 1, f->least, f->range, err);
+    return status == QN_OK ? qn__fill_fit(data, NULL, QN__MISSING_MEDIAN, 1, f->median, err)
+                           : status;
+}
+
+static qn_status opens_and_fits(hand *h) {
+    fitting *f = h->user;
+    char path[128];
+    const char *const paths[] = {path};
+    qn_parts *parts;
+    qn_data *data;
+    snprintf(path, sizeof path, "%s/%u.csv", f->folder, (unsigned)h->rank);
+    qn_status status = qn_parts_open(h->run.cluster, paths, 1, NULL, &parts, &h->run.err);
+    if (status == QN_OK)
+        status = qn_parts_table(parts, 0, &data, &h->run.err);
+    if (status != QN_OK)
+        return status;
+    if (f->ends && h->rank == 1)
+        status = QN_CLUSTER; /* so that it leaves at once */
+    else
+        status = fit_all(data, &f->found[h->rank], &h->run.err);
+    qn_data_close(data);
+    return status;
+}
+
+/* Each rank looks at its own rows; where one has ended, at all. The numbers are those of a process
+ * alone. */
+static void test_fits(void **state) {
+    char folder[] = "/tmp/quern-parts-XXXXXX", path[3][128];
+    const char *const text[] = {"y,x,z\n0,1,-3\n1,2.5,7\n", "y,x,z\n0,-8,0\n",
+                                "y,x,z\n1,1e-3,7\n0,64,2\n1,2.5,-0.5\n"};
+    const char *const paths[] = {path[0], path[1], path[2]};
+    qn_data *data;
+    fits want;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (int r = 0; r < 3; r++) {
+        snprintf(path[r], sizeof path[r], "%s/%d.csv", folder, r);
+        write_text(path[r], text[r]);
+    }
+    assert_int_equal(qn_data_open_files(paths, 3, NULL, &data, NULL), QN_OK);
+    assert_int_equal(fit_all(data, &want, NULL), QN_OK);
+    qn_data_close(data);
+    for (int ends = 0; ends < 2; ends++) {
+        fitting f = {.folder = folder, .ends = ends};
+        hand hands[3] = {0};
+        for (int r = 0; r < 3; r++)
+            hands[r] = (hand){.work = opens_and_fits, .user = &f};
+        thread_ranks_run(hands, 3);
+        for (int r = 0; r < 3; r += 1 + ends) {
+            assert_int_equal(hands[r].status, QN_OK);
+            assert_memory_equal(&f.found[r], &want, sizeof want);
+        }
+    }
+    remove_folder(folder);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_rank_ends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_rank_ends),
+                                       cmocka_unit_test(test_fits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

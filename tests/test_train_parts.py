@@ -74,6 +74,15 @@ def test_files_that_are_dealt(quern, tables, of_table, tmp_path, count):
     assert f"4 files are the parts of {count} ranks: {sum(SIZES)} items in all" in done[0][2]
 
 
+@pytest.mark.parametrize("more", [["--scale", "robust", "--weight", "weight"], ["--scale", "minmax", "--drop", "weight"]])
+def test_numbers_fitted_to_columns(quern, run_quern, tables, tmp_path, more):
+    """Each rank looks at its own rows alone."""
+    more = ["--label", "class", "--valid", "0.2", "--epochs", "1", *more, *DENSE]
+    digest = alone(run_quern, tmp_path / "a", "train", *named("--data", tables, "p{}.csv"), *more)
+    ranks.run(quern, 3, "train", *named("--data-parts", tables, "p{}.csv"), *more, "--quiet", "-o", tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == digest
+
+
 def test_files_of_each_rank(quern, tables, of_table, tmp_path):
     own = {i: ["--data-parts", tables / f"p{i}.csv"] for i in range(4)}
     done = ranks.run(quern, 4, "train", *TABLE, "-o", tmp_path / "m", own=own)

@@ -1,6 +1,7 @@
 #include "data/prepare/fill.h"
 #include "base/binary/float_bits.h"
 #include "base/memory.h"
+#include "data/prepare/fit_parts.h"
 #include "num/exact_sum.h"
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -191,6 +192,11 @@ static float select_value(const qn_data *data, uint32_t feature, uint64_t rank, 
 
 /* The sum of two floats in a double, halved, rounds to a float as the real number does: 53 bits are
  * more than twice 24 and two. */
+static float middle_between(float below, float above) {
+    const float middle = (float)(((double)below + (double)above) * 0.5);
+    return middle == 0 ? 0.0f : middle;
+}
+
 static float median_of(const qn_data *data, uint32_t feature, uint64_t *count) {
     uint64_t present = 0;
     for (uint64_t i = 0; i < data->items; ++i)
@@ -200,9 +206,7 @@ static float median_of(const qn_data *data, uint32_t feature, uint64_t *count) {
     const float above = select_value(data, feature, present / 2, count);
     if (present % 2)
         return above;
-    const float below = select_value(data, feature, present / 2 - 1, count);
-    const float middle = (float)(((double)below + (double)above) * 0.5);
-    return middle == 0 ? 0.0f : middle;
+    return middle_between(select_value(data, feature, present / 2 - 1, count), above);
 }
 
 static int by_key(const void *a, const void *b) {
@@ -258,8 +262,7 @@ static float weighted_median_of(const fit *work, uint32_t feature, weighed *list
     const uint64_t at = middle_of(list, count, &exact);
     const float below = number_of(list[at].key);
     const float above = exact && at + 1 < count ? number_of(list[at + 1].key) : below;
-    const float middle = (float)(((double)below + (double)above) * 0.5);
-    return middle == 0 ? 0.0f : middle;
+    return middle_between(below, above);
 }
 
 static float fit_median(const fit *work, uint32_t feature, int thread) {
@@ -298,19 +301,48 @@ static int reserve(fit *work, int threads, qn_error *err) {
     return work->weighed || work->count;
 }
 
-qn_status qn__fill_fit(const qn_data *train, const float *weights, qn__missing rule, int threads,
-                       float *fill, qn_error *err) {
-    fit work = {.data = train, .weights = weights, .rule = rule, .fill = fill};
+/* ------------------------------------------------------------------ rows of several ranks */
+
+static qn_status parts_medians(const qn__own_items *own, float *fill, qn_error *err) {
+    const qn_data *data = &own->items;
+    qn__column_order *order = qn__alloc(data->features, sizeof *order, err);
+    qn_status status = qn__parts_agree(own->parts, order ? QN_OK : QN_MEMORY, err);
+    if (status == QN_OK)
+        status = qn__parts_order(own, 1, order, err);
+    for (uint32_t k = 0; order && status == QN_OK && k < data->features; ++k) {
+        const float *number = order[k].quartile[1];
+        fill[k] = order[k].count > 0 && is_number(data, k)
+                      ? middle_between(number[0], number[order[k].count % 2 == 0])
+                      : 0.0f;
+    }
+    qn__free(order);
+    return status;
+}
+
+static qn_status fit_here(fit *work, int threads, qn_error *err) {
     qn__pool *pool;
     qn_status status = qn__pool_create(threads, 0, &pool, err);
     if (status != QN_OK)
         return status;
-    if (reserve(&work, threads, err))
-        qn__pool_run(pool, fit_tiles, &work);
+    if (reserve(work, threads, err))
+        qn__pool_run(pool, fit_tiles, work);
     else
         status = QN_MEMORY;
     qn__pool_destroy(pool);
-    qn__free(work.weighed);
-    qn__free(work.count);
+    qn__free(work->weighed);
+    qn__free(work->count);
     return status;
+}
+
+/* Medians with weights are those of all rows, which each rank fetches. So it is where a rank has
+ * ended. */
+qn_status qn__fill_fit(const qn_data *train, const float *weights, qn__missing rule, int threads,
+                       float *fill, qn_error *err) {
+    fit work = {.data = train, .weights = weights, .rule = rule, .fill = fill};
+    qn__own_items own;
+    qn_status status = QN_IO;
+    if ((rule == QN__MISSING_MEAN || !weights) && qn__own_items_of(train, weights, &own))
+        status = rule == QN__MISSING_MEAN ? qn__parts_means(&own, fill, err)
+                                          : parts_medians(&own, fill, err);
+    return status == QN_IO ? fit_here(&work, threads, err) : status;
 }

@@ -8,7 +8,9 @@
 #include "data/prepare/scale.h"
 #include "base/memory.h"
 #include "data/ahead/file_walk.h"
+#include "data/prepare/fit_parts.h"
 #include "data/table/data.h"
+#include "data/table/remote_rows.h"
 #include "num/exact_sum.h"
 #include <float.h>
 #include <string.h>
@@ -33,6 +35,11 @@ typedef struct fit {
     sums *parts;                       /* `tiles` for each thread */
     qn__file_walk *walk;               /* of a table in a file; else NULL */
     const qn__item_listener *listener; /* or NULL */
+    const qn__own_items *own; /* `data` is what this rank has of a table; NULL: it is the table */
+    uint64_t items;           /* of the table */
+    qn__exact_sum **all;      /* the sums of groups at a time, for other ranks */
+    qn_status status;
+    qn_error *err;
     float *mean, *deviation;
 } fit;
 
@@ -124,8 +131,8 @@ static uint64_t share(uint64_t whole, int t, int threads) {
     return each * (uint64_t)t + ((uint64_t)t < over ? (uint64_t)t : over);
 }
 
-static void finish_group(fit *work, uint32_t group, uint32_t k) {
-    uint64_t n = work->data->items * work->width;
+/* Adds the sums of all threads to those of the first. */
+static void merge_group(const fit *work, uint32_t k) {
     sums *part = &work->parts[k / TILE];
     qn__exact_sum *first = &part->first[k % TILE], *second = &part->second[k % TILE];
     for (int t = 1; t < work->threads; t++) {
@@ -133,6 +140,21 @@ static void finish_group(fit *work, uint32_t group, uint32_t k) {
         qn__exact_merge(first, &part->first[k % TILE]);
         qn__exact_merge(second, &part->second[k % TILE]);
     }
+}
+
+/* Adds the sums of all ranks. */
+static void merge_ranks(fit *work, uint32_t count) {
+    for (uint32_t k = 0; k < count; k++) {
+        work->all[2 * k] = &work->parts[k / TILE].first[k % TILE];
+        work->all[2 * k + 1] = &work->parts[k / TILE].second[k % TILE];
+    }
+    work->status = qn__parts_add_sums(work->own->parts, work->all, 2 * (uint64_t)count, work->err);
+}
+
+static void finish_group(const fit *work, uint32_t group, uint32_t k) {
+    const uint64_t n = work->items * work->width;
+    sums *part = &work->parts[k / TILE];
+    qn__exact_sum *first = &part->first[k % TILE], *second = &part->second[k % TILE];
     float mean, deviation;
     if (work->weights) {
         qn__exact_sum together = *work->together; /* it is brought into another form */
@@ -200,6 +222,16 @@ static void fit_tiles(void *context, int thread) {
         if (work->walk && thread == 0)
             qn__file_walk_begin(work->walk, work->data);
         for (uint64_t k = (uint64_t)thread; k < count; k += (uint64_t)work->threads)
+            merge_group(work, (uint32_t)k);
+        if (work->own) {
+            qn__pool_barrier(s->pool, thread);
+            if (thread == 0)
+                merge_ranks(work, count);
+            qn__pool_barrier(s->pool, thread);
+            if (work->status != QN_OK)
+                return;
+        }
+        for (uint64_t k = (uint64_t)thread; k < count; k += (uint64_t)work->threads)
             finish_group(work, (uint32_t)(group + k), (uint32_t)k);
         qn__pool_barrier(s->pool, thread);
     }
@@ -211,10 +243,10 @@ static void add_weight(qn__exact_sum *together, float weight, uint32_t width) {
     qn__exact_add(together, (double)weight * (double)(width & 0xFFFF0000));
 }
 
-/* At a time. */
+/* At a time. Of rows with several ranks all are exchanged together, too. */
 static uint32_t tiles_of(const qn_data *train, uint32_t width) {
     const uint32_t tiles = (train->features / width + TILE - 1) / TILE;
-    if (!train->in_file)
+    if (!train->in_file && !qn__data_remote(train))
         return 1;
     return tiles < FILE_TILES ? tiles : FILE_TILES;
 }
@@ -223,36 +255,61 @@ uint64_t qn__scale_fit_bytes(const qn_data *train, uint32_t width, int threads) 
     return (uint64_t)threads * tiles_of(train, width) * sizeof(sums);
 }
 
+static qn_status fit_groups(fit *work, qn__file_walk *walk, qn_error *err) {
+    qn__pool *pool;
+    qn_status status = qn__pool_create(work->threads, 0, &pool, err);
+    if (status != QN_OK)
+        return status;
+    if (work->data->in_file) {
+        work->walk = walk;
+        qn__file_walk_begin(walk, work->data);
+    }
+    work->err = err;
+    work->parts = qn__alloc((uint64_t)work->threads * work->tiles, sizeof *work->parts, err);
+    work->all =
+        (qn__exact_sum **)qn__alloc(2 * (uint64_t)work->tiles * TILE, sizeof *work->all, err);
+    status = work->parts && work->all ? QN_OK : QN_MEMORY;
+    if (work->own)
+        status = qn__parts_agree(work->own->parts, status, err);
+    if (status == QN_OK)
+        qn__pool_run(pool, fit_tiles, &(step){work, pool});
+    qn__pool_destroy(pool);
+    qn__free(work->parts);
+    qn__free((void *)work->all);
+    return status == QN_OK ? work->status : status;
+}
+
 qn_status qn__scale_fit_groups(const qn_data *train, uint32_t width, const float *weights,
                                int threads, const qn__item_listener *listener, float *mean,
                                float *deviation, qn_error *err) {
     qn__exact_sum together = {.pending = 0};
     qn__file_walk walk;
-    qn__pool *pool;
-    qn_status status = qn__pool_create(threads, 0, &pool, err);
-    if (status != QN_OK)
-        return status;
+    qn__own_items own;
+    qn_status status = QN_IO;
     for (uint64_t i = 0; weights && i < train->items; i++)
         add_weight(&together, weights[i], width);
-    fit work = {.data = train,
-                .width = width,
-                .weights = weights,
-                .together = &together,
-                .threads = threads,
-                .tiles = tiles_of(train, width),
-                .listener = listener,
-                .mean = mean,
-                .deviation = deviation};
-    if (train->in_file) {
-        work.walk = &walk;
-        qn__file_walk_begin(&walk, train);
+    const fit all = {.data = train,
+                     .width = width,
+                     .weights = weights,
+                     .together = &together,
+                     .threads = threads,
+                     .tiles = tiles_of(train, width),
+                     .listener = listener,
+                     .items = train->items,
+                     .mean = mean,
+                     .deviation = deviation};
+    fit work = all;
+    if (qn__own_items_of(train, weights, &own)) {
+        work.own = &own;
+        work.data = &own.items;
+        work.weights = own.weights;
+        work.listener = NULL;
+        status = fit_groups(&work, &walk, err);
     }
-    work.parts = qn__alloc((uint64_t)threads * work.tiles, sizeof *work.parts, err);
-    if (work.parts)
-        qn__pool_run(pool, fit_tiles, &(step){&work, pool});
-    qn__pool_destroy(pool);
-    qn__free(work.parts);
-    return work.parts ? QN_OK : QN_MEMORY;
+    if (status != QN_IO)
+        return status;
+    work = all; /* all rows are here, or a rank has ended */
+    return fit_groups(&work, &walk, err);
 }
 
 qn_status qn__scale_fit(const qn_data *train, const float *weights, int threads, float *mean,

@@ -1,5 +1,6 @@
 #include "data/prepare/scale.h"
 #include "base/memory.h"
+#include "data/prepare/fit_parts.h"
 #include "num/exact_sum.h"
 #include "num/order.h"
 #include "data/table/table_columns.h"
@@ -58,51 +59,60 @@ static size_t place_of(uint32_t q, size_t count, uint32_t *quarters) {
     return (size_t)(place / 4);
 }
 
-/* Adds four times the quartile, or subtracts it. Each product has at most 26 bits. */
-static void add_quartile(const qn__order *order, uint32_t q, size_t count, double sign,
+/* Adds four times the quartile, or subtracts it. `number`: of the rank before its place, and of the
+ * next one. Each product has at most 26 bits. */
+static void add_quartile(const float number[2], uint32_t q, size_t count, double sign,
                          qn__exact_sum *sum) {
     uint32_t quarters;
-    const size_t rank = place_of(q, count, &quarters);
-    qn__exact_add(sum, sign * (4 - quarters) * (double)qn__order_rank(order, rank));
+    (void)place_of(q, count, &quarters);
+    qn__exact_add(sum, sign * (4 - quarters) * (double)number[0]);
     if (quarters)
-        qn__exact_add(sum, sign * quarters * (double)qn__order_rank(order, rank + 1));
+        qn__exact_add(sum, sign * quarters * (double)number[1]);
 }
 
-static void find_quartiles(qn__order *order, const float *values, size_t count, float *median,
-                           float *range) {
-    qn__exact_sum middle = {.pending = 0}, between = {.pending = 0};
+static void find_quartiles(qn__order *order, const float *values, size_t count,
+                           float number[3][2]) {
+    uint32_t quarters;
     qn__order_take(order, values, count);
     for (uint32_t q = 1; q <= 3; q++) {
-        uint32_t quarters;
         const size_t rank = place_of(q, count, &quarters);
         qn__order_want_rank(order, rank);
         if (quarters)
             qn__order_want_rank(order, rank + 1);
     }
     qn__order_collect(order, values);
-    add_quartile(order, 2, count, 1, &middle);
-    add_quartile(order, 3, count, 1, &between);
-    add_quartile(order, 1, count, -1, &between);
-    *median = qn__exact_mean(&middle, 4);
-    *range = qn__exact_mean(&between, 4);
+    for (uint32_t q = 1; q <= 3; q++) {
+        const size_t rank = place_of(q, count, &quarters);
+        number[q - 1][0] = qn__order_rank(order, rank);
+        number[q - 1][1] = quarters ? qn__order_rank(order, rank + 1) : 0;
+    }
 }
 
-static void fit_feature(fit *work, uint32_t feature, float *values, int thread) {
-    const size_t count = take_counting(work, values);
-    float least, greatest, shift, width;
-    find_extremes(values, count, &least, &greatest);
-    shift = least;
-    width = difference(least, greatest);
+static void set_feature(fit *work, uint32_t feature, const qn__column_order *o) {
+    float shift = o->least, width = difference(o->least, o->greatest);
     if (work->scale == QN__SCALE_ROBUST) {
-        find_quartiles(work->order[thread], values, count, &shift, &width);
+        qn__exact_sum middle = {.pending = 0}, between = {.pending = 0};
+        add_quartile(o->quartile[1], 2, o->count, 1, &middle);
+        add_quartile(o->quartile[2], 3, o->count, 1, &between);
+        add_quartile(o->quartile[0], 1, o->count, -1, &between);
+        shift = qn__exact_mean(&middle, 4);
+        width = qn__exact_mean(&between, 4);
         /* Most values are equal, and the others still say something. */
-        if (width < FLT_MIN && least < greatest)
+        if (width < FLT_MIN && o->least < o->greatest)
             width = 1.0f;
     }
     if (isinf(width) || isinf(shift))
         work->overflowing = (int)feature + 1;
     work->shift[feature] = shift;
     work->width[feature] = width < FLT_MIN ? 0.0f : width;
+}
+
+static void fit_feature(fit *work, uint32_t feature, float *values, int thread) {
+    qn__column_order o = {.count = take_counting(work, values)};
+    find_extremes(values, o.count, &o.least, &o.greatest);
+    if (work->scale == QN__SCALE_ROBUST)
+        find_quartiles(work->order[thread], values, o.count, o.quartile);
+    set_feature(work, feature, &o);
 }
 
 static void fit_tiles(void *context, int thread) {
@@ -151,28 +161,44 @@ static qn_status refuse(uint32_t feature, qn_error *err) {
                       "`data.drop`");
 }
 
-qn_status qn__scale_fit_order(qn__scale scale, const qn_data *train, const float *weights,
-                              int threads, float *shift, float *width, qn_error *err) {
-    const uint64_t fitting = MOST_VALUES / train->items;
-    fit work = {.scale = scale,
-                .data = train,
-                .weights = weights,
-                .columns = fitting > MOST_COLUMNS ? MOST_COLUMNS
-                           : fitting              ? (uint32_t)fitting
-                                                  : 1,
-                .stride = (size_t)(train->items + 15) / 16 * 16 + 16,
-                .shift = shift,
-                .width = width};
-    const uint32_t tiles = (train->features - 1) / work.columns + 1;
+static qn_status fit_parts(fit *work, const qn__own_items *own, qn_error *err) {
+    const uint32_t features = own->items.features;
+    qn__column_order *order = qn__alloc(features, sizeof *order, err);
+    qn_status status = qn__parts_agree(own->parts, order ? QN_OK : QN_MEMORY, err);
+    if (status == QN_OK)
+        status = qn__parts_order(own, work->scale == QN__SCALE_ROBUST, order, err);
+    for (uint32_t k = 0; order && status == QN_OK && k < features; k++)
+        set_feature(work, k, &order[k]);
+    qn__free(order);
+    return status;
+}
+
+static qn_status fit_here(fit *work, int threads, qn_error *err) {
+    const uint64_t fitting = MOST_VALUES / work->data->items;
+    work->columns = fitting > MOST_COLUMNS ? MOST_COLUMNS : fitting ? (uint32_t)fitting : 1;
+    work->stride = (size_t)(work->data->items + 15) / 16 * 16 + 16;
+    const uint32_t tiles = (work->data->features - 1) / work->columns + 1;
     if ((uint32_t)threads > tiles)
         threads = (int)tiles;
     qn__pool *pool = NULL;
-    qn_status status = reserve(&work, threads, err);
+    qn_status status = reserve(work, threads, err);
     if (status == QN_OK)
         status = qn__pool_create(threads, 0, &pool, err);
     if (status == QN_OK)
-        qn__pool_run(pool, fit_tiles, &work);
+        qn__pool_run(pool, fit_tiles, work);
     qn__pool_destroy(pool);
-    free_space(&work, threads);
+    free_space(work, threads);
+    return status;
+}
+
+qn_status qn__scale_fit_order(qn__scale scale, const qn_data *train, const float *weights,
+                              int threads, float *shift, float *width, qn_error *err) {
+    fit work = {.scale = scale, .data = train, .weights = weights, .shift = shift, .width = width};
+    qn__own_items own;
+    qn_status status = QN_IO;
+    if (qn__own_items_of(train, weights, &own))
+        status = fit_parts(&work, &own, err);
+    if (status == QN_IO) /* all rows are here, or a rank has ended */
+        status = fit_here(&work, threads, err);
     return status == QN_OK && work.overflowing ? refuse((uint32_t)work.overflowing, err) : status;
 }
