@@ -20,9 +20,10 @@ np.seterr(all="ignore")
 
 
 # Of the 53 bits of a float64, a float keeps 24: half way between two of them, the last 29 are these. Results
-# below 2^-126 keep fewer; without its sign, the pattern of 2^-126 in float64 is this.
+# below 2^-126 keep fewer; without its sign, the pattern of 2^-126 in float64 is this. It is one less here,
+# because 1 is taken from each pattern before.
 LAST = np.uint64(64 - 29), np.uint64(1 << 63)
-SUBNORMAL = np.uint64((1023 - 126) << 53)
+SUBNORMAL = np.uint64(((1023 - 126) << 53) - 1)
 BIT = np.uint64(1)
 
 
@@ -40,7 +41,7 @@ def fma(a, b, c):
     bits = s.view(np.uint64)
     shift, half = LAST
     # Zero, whose pattern is 0, becomes the largest number.
-    if np.count_nonzero(bits << shift == half) or np.count_nonzero((bits << BIT) - BIT < SUBNORMAL - BIT):
+    if np.count_nonzero(bits << shift == half) or np.count_nonzero((bits << BIT) - BIT < SUBNORMAL):
         s = to_odd(p, np.asarray(c, dtype=np.float64), s)
     return s.astype(np.float32)
 

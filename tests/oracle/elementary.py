@@ -4,11 +4,14 @@ The numbers beside the lines are those of the operations in the text. Everything
 of float32; the branches of the text become numpy.where, both sides being computed.
 """
 
+import functools
+
 import numpy as np
 
 from binary32 import F, ONE, ZERO, fma
 
 
+@functools.cache
 def hexadecimal(text):
     """A constant as the text writes it, in the form of C's %a; all are floats exactly."""
     value = float.fromhex(text)

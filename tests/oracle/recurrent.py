@@ -32,10 +32,11 @@ class Recurrent:
     def text(self):
         return f"recurrent {self.cell}" + " reverse" * self.reverse
 
-    def products(self, weight, gate, state, acc):
-        """The chain over the channels of the state before; None: there is none."""
+    def products(self, weight, gates, state, acc):
+        """For each of these gates the chain over the channels of the state before; None: there is none."""
+        acc = np.broadcast_to(acc, (len(gates), *acc.shape))
         for k in range(0 if state is None else self.width):
-            acc = fma(state[:, k, None], weight[:, gate * self.width + k], acc)
+            acc = fma(state[:, k, None], np.stack([weight[:, g * self.width + k] for g in gates])[:, None], acc)
         return acc
 
     def returned(self, weight, errors):
@@ -51,15 +52,15 @@ class Recurrent:
         state, kept, zero, result = None, None, np.zeros((len(x), self.width), np.float32), []
         for own in x.reshape(len(x), -1, self.gates, self.width).transpose(1, 2, 0, 3):
             if self.cell == "lstm":
-                z = [own[g] + self.products(weight, g, state, zero) for g in range(4)]
-                i, f, o = (elementary.sigmoid(z[g]) for g in (0, 1, 3))
+                z = own + self.products(weight, range(4), state, zero)
+                i, f, o = elementary.sigmoid(z[[0, 1, 3]])
                 g = elementary.tanh(z[2])
                 kept = fma(f, zero if kept is None else kept, i * g)
                 state = o * elementary.tanh(kept) + ZERO
                 result.append(((i, f, g, o), kept, state))
                 continue
-            r, z = (elementary.sigmoid(own[g] + self.products(weight, g, state, zero)) for g in (0, 1))
-            kept = self.products(weight, 2, state, np.broadcast_to(bias, zero.shape))
+            r, z = elementary.sigmoid(own[:2] + self.products(weight, range(2), state, zero))
+            kept = self.products(weight, [2], state, np.broadcast_to(bias, zero.shape))[0]
             n = elementary.tanh(fma(r, kept, own[2]))
             state = fma(z, (zero if state is None else state) - n, n) + ZERO
             result.append(((r, z, n), kept, state))
