@@ -76,8 +76,7 @@ WINDOW_BUILDS = {
     "debug": (FEW_WINDOWS, [5]),
     "clang-debug": (FEW_WINDOWS[1:], [3]),
     "aarch64": (FEW_WINDOWS, [3]),
-    # By thirds, so that the scalar kernels, slow there, have not the largest.
-    "asan": (FEW_WINDOWS[1:] + FEW_WINDOWS[:1], [3]),
+    "asan": (FEW_WINDOWS, [3]),
     "tsan": (FEW_WINDOWS[2:], [4]),
 }
 
@@ -183,18 +182,21 @@ EVERY = ALL + SOME_INTEGERS + SIXTH_DEVICES + ON_DEVICES
 BY_DEFAULT = choice(EVERY, DEVICE_FIRST,
                     lambda name: {word for word in words_of(name) if not NOT_ON_DEVICES.match(word)})
 
-# There each set of those that float32 has takes every third recipe by default: which kernels run does
-# not matter for the rest of the program, and the conformance suite calls all of them in these builds.
-THIRD = ["scalar", "avx2", "avx512"]
-BY_THIRDS = ["asan", "clang"]
-# Instrumented, scalar kernels take several times as long for these as those of AVX2.
-SLOW_SCALAR = ["attention", "attention-i7-pixels", "gru", "rotary"]
+# There each recipe is trained by one set of those that this machine has, in turn: which kernels run does
+# not matter for the rest of the program, and the conformance suite calls all of them in these builds. The
+# scalar kernels, which a sanitizer slows down most, take turns in A_FEW alone.
+BY_TURNS = ["asan", "clang"]
+# These take long with a sanitizer.
+LONG_SANITIZED = ["layers-300", "transposed"]
+# In the release build AVX2 takes these: the scalar kernels need a second and more for one.
+SLOW_SCALAR = ["attention", "groupnorm-conv", "pixels-avgpool", "rotary", "transposed"]
 
 
-def third(i, name):
-    """The set of instructions that a recipe has in a build of BY_THIRDS."""
-    isa = THIRD[i % len(THIRD)]
-    return "avx2" if isa == "scalar" and name in SLOW_SCALAR else isa
+def turn(i, name, integers):
+    """The set of instructions that recipe number i has in a build of BY_TURNS."""
+    here = processor.here(integers)
+    sets = here if name in A_FEW else here[1:] or here
+    return sets[i % len(sets)]
 
 
 def cases():
@@ -223,11 +225,12 @@ def cases():
                     counts = [min(threads[-1], 7)] if slow else threads
                     if len(counts) > 2 and not LONG and name not in A_FEW:
                         counts = [counts[0], counts[1 + i // 2 % (len(counts) - 1)]]
-                    rare = build in BY_THIRDS and not LONG and isa in THIRD and isa != third(i, name)
+                    rare = build in BY_TURNS and not LONG and isa != turn(i, name, integers)
+                    rare |= build == "asan" and name in LONG_SANITIZED
                     # The widest set has every recipe. The scalar kernels, which are slow, have those that
                     # the devices have, and AVX2 the others. All have a conformance suite of their own.
                     rare |= (build == "release" and not LONG and name not in A_FEW
-                             and isa == ("avx2" if name in BY_DEFAULT else "scalar"))
+                             and isa == ("avx2" if name in BY_DEFAULT and name not in SLOW_SCALAR else "scalar"))
                     yield pytest.param(build, isa, name, counts, id=f"{build}-{isa}-{name}",
                                        marks=[machine.LONG] * rare)
 
