@@ -168,7 +168,7 @@ static int run(const command *self, int argc, char **argv) {
     code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
         code = f.from.parts
-                   ? source_open_parts(&f.from, f.compute.threads, &parts)
+                   ? source_open_parts(&f.from, f.compute.threads, NULL, &parts)
                    : source_open(source_data(&f.from), &f.from, f.compute.threads, NULL, &data);
     if (code < 0)
         code = ranks_agree(-1, NULL, 0, 0);

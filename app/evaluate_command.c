@@ -11,6 +11,7 @@
 static const option evaluate_options[] = {
     {.heading = "Data",
      ROW_DATA(from.data, "labelled data, in any format that train reads; required")},
+    {.more = source_parts_options, AT(from)},
     {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},

@@ -1,6 +1,5 @@
 /* quern predict: applies a model to data. */
 
-#include "predict.h"
 #include "adapter.h"
 #include "evaluation.h"
 #include "format.h"
@@ -8,6 +7,7 @@
 #include "layer_output.h"
 #include "message.h"
 #include "paths.h"
+#include "predict_parts.h"
 #include "program.h"
 #include "report.h"
 #include "shared_rows.h"
@@ -29,6 +29,7 @@ static const option predict_options[] = {
               "data to predict: a table or images in a format that \"quern data info --help\" "
               "lists, plain or "
               "compressed; - is the standard input; required, unless it is named after MODEL")},
+    {.more = source_parts_options, AT(from)},
     {.more = source_label_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
@@ -42,7 +43,8 @@ static const option predict_options[] = {
      ROW_OUTPUT(
          out, "FILE",
          "CSV with the columns item, file (of images), label (if known), prediction, score; of a "
-         "PCA model pca0 and so on; - is stdout; of a model of masks a folder for PNG files; "
+         "PCA model pca0 and so on; - is stdout; of a model of masks a folder for PNG files; with "
+         "--data-parts a file for each rank: %r in the name is its number; "
          "sqlite:FILE?table=NAME or postgresql://USER@HOST/DATABASE?table=NAME adds the rows to a "
          "table, once"),
      .fallback = "-"},
@@ -96,6 +98,7 @@ typedef struct ending {
     const predict_flags *f;
     const qn_model *model;
     const qn_data *data;
+    const qn_parts *parts; /* of which `data` is this rank's; else NULL */
     const qn_predictions *predictions;
     const qn_evaluation *evaluation; /* NULL: no labels, or outputs that were not kept */
     double start;
@@ -115,7 +118,8 @@ static void print_score(FILE *to, const qn_score *score, int real) {
 }
 
 static void summary(const predict_flags *f, const ending *e, double seconds) {
-    uint64_t items = qn_data_texts(e->data);
+    uint64_t items = e->parts ? qn_parts_items(e->parts) : qn_data_texts(e->data);
+    const char *out = f->named ? f->named : f->out;
     int real = qn_model_classes(e->model) == 0;
     qn_score score = {0};
     qn_error err;
@@ -125,7 +129,7 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
     const char *run = qn_predictions_run(e->predictions, &there);
     if (f->json) {
         json_begin("predictions");
-        json_text("file", f->out);
+        json_text("file", out);
         if (*run) {
             json_text("run", run);
             json_flag("added", !there);
@@ -150,7 +154,7 @@ static void summary(const predict_flags *f, const ending *e, double seconds) {
         return; /* results are missing */
     fprintf(to, "%s predictions in %s%s%s%s, %.3f s, %s items/s\n",
             format_count(qn_predictions_items(e->predictions), number),
-            to_stdout(f) ? "the standard output" : f->out, *run ? ", run " : "", run,
+            to_stdout(f) ? "the standard output" : out, *run ? ", run " : "", run,
             there ? " (there already, not added again)" : "", seconds,
             format_rate(seconds > 0 ? (double)items / seconds : 0, rate));
 }
@@ -282,7 +286,9 @@ static int write_and_report(void *user) {
     int code = -1;
     if (e->f->evaluate)
         return write_evaluation(e);
-    if (to_stdout(e->f))
+    if (e->parts)
+        code = -1; /* each rank has written its file */
+    else if (to_stdout(e->f))
         code = whole_output(write_predictions, e->predictions);
     else if (qn_predictions_write(e->predictions, e->f->out, &err) != QN_OK)
         code = ranks_unwritten(&err);
@@ -314,12 +320,14 @@ static int check_options(const predict_flags *f, const qn_model *model) {
 }
 
 static int predict_all(const predict_flags *f, const char *model_path, const qn_model *model,
-                       const qn_data *data) {
+                       const qn_parts *parts, const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
     qn_predictions *predictions = NULL;
-    ending e = {.f = f, .model = model, .data = data, .start = program_now()};
+    ending e = {.f = f, .model = model, .data = data, .parts = parts, .start = program_now()};
+    const int judged = (f->evaluate || may_judge(model, data)) && (f->json || !f->quiet);
     qn_error err = {0};
-    compute.cluster = ranks_cluster();
+    int code = -1;
+    compute.cluster = parts ? NULL : ranks_cluster();
     compute_note(&compute);
     qn_status status = (f->flips ? qn_predictions_make_flipped : qn_predictions_make)(
         model, data, &compute, keeps_outputs(f, model), &predictions, &err);
@@ -332,18 +340,23 @@ static int predict_all(const predict_flags *f, const char *model_path, const qn_
     if (status == QN_MISMATCH && !*err.where)
         snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
     e.predictions = predictions;
+    if (parts)
+        code = predict_parts_join(predictions, parts, judged, status, &err);
     qn_evaluation *evaluation = NULL;
     /* Predictions are written also where they cannot be judged. */
-    if (status == QN_OK && (f->evaluate || may_judge(model, data)) && (f->json || !f->quiet)) {
+    if (code < 0 && status == QN_OK && judged) {
         qn_error why;
-        const qn_status judged = qn_predictions_evaluate(predictions, &evaluation, &why);
-        if (judged != QN_OK && f->evaluate) {
-            status = judged;
+        const qn_status found = qn_predictions_evaluate(predictions, &evaluation, &why);
+        if (found != QN_OK && f->evaluate) {
+            status = found;
             err = why;
         }
     }
     e.evaluation = evaluation;
-    int code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
+    if (code < 0 && parts && !f->evaluate)
+        code = predict_parts_write(predictions, f);
+    if (code < 0)
+        code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
     qn_evaluation_free(evaluation);
     qn_predictions_free(predictions);
     return code;
@@ -367,7 +380,8 @@ static int check_output(const predict_flags *f, const qn_model *model, const qn_
 /* Opens model and data; each rank checks what its own machine has read. */
 static int open_and_predict(const predict_flags *f, const char *model_path) {
     qn_model *model = NULL;
-    qn_data *data = NULL;
+    qn_data *opened = NULL;
+    qn_parts *parts = NULL;
     qn_error err;
     int code = -1;
     if (adapter_open(model_path, f->adapter, &model, &err) != QN_OK)
@@ -401,9 +415,12 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && !from.date_format)
         from.date_format = qn_model_date_format(model);
     from.expected_features = code < 0 ? qn_model_inputs(model) : 0;
-    if (code < 0)
+    if (code < 0 && from.parts)
+        code = source_open_parts(&from, f->compute.threads, qn_model_label_name(model), &parts);
+    else if (code < 0)
         code = source_open(source_data(&f->from), &from, f->compute.threads,
-                           qn_model_label_name(model), &data);
+                           qn_model_label_name(model), &opened);
+    const qn_data *data = parts ? qn_parts_own(parts) : opened;
     if (code < 0)
         code = ranks_agree(check_data(f, model_path, model, data), NULL, 0, 0);
     uint32_t rows = 0;
@@ -420,10 +437,11 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
         code = check_output(f, model, data);
     if (code < 0)
         code = f->layer ? layer_output(f, layer, model, data)
-                        : predict_all(f, model_path, model, data);
+                        : predict_all(f, model_path, model, parts, data);
     free(categories);
     free(texts);
-    qn_data_close(data);
+    qn_data_close(opened);
+    qn_parts_close(parts);
     qn_model_free(model);
     return code;
 }
@@ -452,7 +470,7 @@ static int check_flags(const predict_flags *f, const char *model_path) {
         return refuse_model(f, model_path);
     if (!f->from.data)
         return message_usage("name files after the model, or add --data FILE",
-                             "--data FILE is required");
+                             "--data FILE is required, or --data-parts LIST");
     if (f->json && to_stdout(f) && !f->evaluate)
         return message_usage("add -o predictions.csv",
                              "--json and the predictions both write to the standard output");
@@ -499,6 +517,8 @@ int predict_run(const command *self, int argc, char **argv, predict_flags *flags
     code = options_read(self, argc - 2, argv + 2, &f, &given);
     if (code < 0)
         code = take_files(&f, &given);
+    if (code < 0)
+        code = predict_parts_take(&f);
     if (code < 0) {
         message_setup(self->name, f.quiet, f.json);
         code = check_flags(&f, given.operand[0]);
@@ -507,6 +527,7 @@ int predict_run(const command *self, int argc, char **argv, predict_flags *flags
     code = ranks_agree(code, same, SOURCES_AGREED, 1);
     if (code < 0)
         code = open_and_predict(&f, given.operand[0]);
+    predict_parts_release(&f);
     return ranks_leave(code);
 }
 

@@ -267,8 +267,9 @@ static request request_of(source_files files, const source_flags *flags, uint64_
     return r;
 }
 
-int source_open_parts(const source_flags *flags, uint64_t threads, qn_parts **out) {
-    const request r = request_of(source_parts(flags), flags, threads, NULL);
+int source_open_parts(const source_flags *flags, uint64_t threads, const char *label,
+                      qn_parts **out) {
+    const request r = request_of(source_parts(flags), flags, threads, label);
     qn_error err;
     *out = NULL;
     const qn_status status = qn_parts_open(ranks_cluster(), r.path, r.paths, &r.options, out, &err);
@@ -276,10 +277,11 @@ int source_open_parts(const source_flags *flags, uint64_t threads, qn_parts **ou
 }
 
 /* The whole table on each rank. */
-static int open_table_of_parts(const source_flags *flags, uint64_t threads, qn_data **out) {
+static int open_table_of_parts(const source_flags *flags, uint64_t threads, const char *label,
+                               qn_data **out) {
     qn_parts *parts;
     qn_error err;
-    const int code = source_open_parts(flags, threads, &parts);
+    const int code = source_open_parts(flags, threads, label, &parts);
     if (code >= 0)
         return code;
     if (qn_parts_table(parts, flags->part_cache << 20, out, &err) != QN_OK)
@@ -292,7 +294,7 @@ static int open_table_of_parts(const source_flags *flags, uint64_t threads, qn_d
 int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
                 qn_data **out) {
     if (flags->parts && files.path == flags->parts)
-        return open_table_of_parts(flags, threads, out);
+        return open_table_of_parts(flags, threads, label, out);
     request r = request_of(files, flags, threads, label);
     return share(&r, out);
 }

@@ -129,8 +129,9 @@ void source_take_operands(source_flags *flags, const arguments *given);
 int source_open(source_files files, const source_flags *flags, uint64_t threads, const char *label,
                 qn_data **out);
 
-/* Collective: opens --data-parts. Returns -1 or an exit code after a message. */
-int source_open_parts(const source_flags *flags, uint64_t threads, qn_parts **out);
+/* Collective: opens --data-parts; `label` as above. Returns -1 or an exit code after a message. */
+int source_open_parts(const source_flags *flags, uint64_t threads, const char *label,
+                      qn_parts **out);
 
 /* The columns that hold categories in training data or in a model, as a list of names and places
  * for `source_flags.categories`; NULL where none does. For free(). */

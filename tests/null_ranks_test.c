@@ -1,5 +1,6 @@
 /* NULL in every place of functions that ranks call together, as null_test.c does for the others. */
 #include "null_case_test.h"
+#include <quern/predict.h>
 #include <quern/statistics.h>
 
 static void test_shared_files(void **state) {
@@ -18,6 +19,7 @@ static void test_parts(void **state) {
     REFUSED(qn_parts_table, "parts", NULL, 0, &table);
     REFUSED(qn_parts_open, "paths", NULL, NULL, 1, NULL, &parts);
     REFUSED(qn_parts_open, "out", NULL, &path, 1, NULL, NULL);
+    REFUSED(qn_predictions_join, "predictions", NULL, NULL, 1);
     REFUSED(qn_parts_of_data, "out", NULL, NULL, NULL, NULL);
     REFUSED(qn_statistics_of_parts, "parts", NULL, NULL, &found);
     REFUSED(qn_statistics_of_parts, "out", NULL, NULL, NULL);

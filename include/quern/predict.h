@@ -5,6 +5,7 @@
 #include <quern/data.h>
 #include <quern/device.h>
 #include <quern/model.h>
+#include <quern/parts.h>
 #include <quern/score.h>
 
 #ifdef __cplusplus
@@ -212,6 +213,20 @@ QN_API qn_status qn_predictions_columns(qn_predictions *predictions, int all_out
  * (qn_data_original_size), or with `as_given` 1 what the network gives. Fails with QN_USAGE (NULL)
  * or QN_UNSUPPORTED (`as_given` 1, and the model does not predict masks). */
 QN_API qn_status qn_predictions_mask_size(qn_predictions *predictions, int as_given, qn_error *err);
+
+/* Makes predictions of parts those of the whole; all ranks call this together, each with what
+ * qn_predictions_make gave it for qn_parts_own(parts), with no cluster in `compute`. Afterwards
+ * qn_predictions_items, _correct, _score and qn_predictions_evaluate are those of the items of all
+ * ranks, as one process has them. qn_predictions_write still writes those of this rank, with their
+ * numbers in the whole. No values of items travel. With `evaluated` 1 the labels and outputs of all
+ * items come to each rank, where there are at most 2^26 outputs or all_outputs was 1; without,
+ * qn_predictions_evaluate is for real labels only. `parts` must outlive the call alone.
+ *
+ * Fails with QN_USAGE (NULL; predictions of other data), QN_UNSUPPORTED (a model of next tokens),
+ * QN_IO (a rank has ended, and its part is missing), QN_MEMORY or QN_CLUSTER; on all ranks alike.
+ * Then the predictions can only be freed. */
+QN_API qn_status qn_predictions_join(qn_predictions *predictions, const qn_parts *parts,
+                                     int evaluated, qn_error *err);
 
 /* Number of items that have a prediction: all, or with `missing` "drop" those without a missing
  * value. 0 for NULL. */

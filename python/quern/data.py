@@ -70,6 +70,7 @@ class Data:
     """
 
     _image = None  # of an array: (channels, rows, columns)
+    _is_own = False  # of one rank alone: others have other rows
 
     def __init__(self, values, labels=None, *, label=None, features=None, drop=None, category=None,
                  weights=None, weight=None, names=None, label_name=None, classes=None, task=None,

@@ -88,11 +88,20 @@ def _made(name, *arguments):
         library().qn_evaluation_free(made)
 
 
-def of_predictions(model, data, choice, flips=False):
-    """The dict of what a model predicts for labelled data."""
+def of_predictions(model, data, choice, flips=False, parts=None):
+    """The dict of what a model predicts for labelled data. With `parts` each rank predicts its own, `data`,
+    and the dict is that of the whole."""
     outputs = library().qn_model_predicts(model) != _abi.QN_PREDICTS_NEXT  # it needs none
-    made = new("qn_predictions_make_flipped" if flips else "qn_predictions_make", model, data, choice, outputs)
+    make = "qn_predictions_make_flipped" if flips else "qn_predictions_make"
+    if parts:
+        from .parts import together
+
+        made = together(lambda: new(make, model, data, choice, outputs))
+    else:
+        made = new(make, model, data, choice, outputs)
     try:
+        if parts:
+            call("qn_predictions_join", made, parts, 1)
         return _made("qn_predictions_evaluate", made)
     finally:
         library().qn_predictions_free(made)

@@ -131,7 +131,8 @@ class Model:
         Parameters
         ----------
         data : Data, array_like, DataFrame, Arrow table, sparse matrix, str or path, or several paths
-            The items. Columns with names are matched by name, in any order. Paths may be those of
+            The items. Of `Parts` each rank gets the predictions of the whole; of ``parts.own`` those of
+            its own rows, which then do not travel. Columns with names are matched by name, in any order. Paths may be those of
             image files, such as "photo.jpg".
         outputs : bool
             Return all outputs of the network instead of classes.
@@ -323,7 +324,7 @@ class Model:
             shape_of(data, self.recipe.get("shape") or None)
         choice = _abi.qn_compute()
         kept = fill_compute(choice, given)
-        choice.cluster = ranks.current()
+        choice.cluster = None if data._is_own else ranks.current()
         return choice, kept
 
     def generate(self, prompts, *, stop=(), **options):
@@ -380,8 +381,9 @@ class Model:
 
         columns = {word: compute.pop(word) for word in list(compute) if word in FILE}
         data = data_of(data, labels, **self._as_trained(columns))
-        choice, kept = self._compute(data, compute)
-        found = of_predictions(self._address, data._address, choice, flips)
+        own, parts = getattr(data, "own", data), library().qn_data_parts(data._address)
+        choice, kept = self._compute(own, compute)
+        found = of_predictions(self._address, own._address, choice, flips, parts)
         del kept
         return found
 

@@ -64,15 +64,19 @@ class Parts(Data):
 
     def __init__(self, data=None, labels=None, *, part_cache=0, **columns):
         cluster = ranks.current()
-        failure = made = from_files = None
-        try:
+        from_files = False
+
+        def begin():
+            nonlocal data, from_files
             data = _filled(data)
             from_files = is_paths(data)
-            made = _reading(labels=labels, **columns) if from_files else _table(data, labels, columns)
-            shared = None if from_files else _options(columns)
-        except Exception as why:  # of any kind: the other ranks have to hear of it
-            failure = why
-        _agree(cluster, failure, from_files, columns)
+            if from_files:
+                return _reading(labels=labels, **columns), None
+            return _table(data, labels, columns), _options(columns)
+
+        made, shared = together(begin, lambda: (
+            ("the parts", "files" if from_files else "tables"),
+            ("the options", ", ".join(f"{word}={value!r}" for word, value in sorted(columns.items())) or "none")))
         if from_files:
             parts = new("qn_parts_open", cluster, *_list_of(data), made)
         else:
@@ -98,6 +102,8 @@ class Parts(Data):
 
 class _Own(Data):
     """The rows of one rank; the whole owns them."""
+
+    _is_own = True
 
     def __init__(self, whole, address):
         self._whole, self._address = whole, address
@@ -137,20 +143,25 @@ def _options(columns):
     return options
 
 
-def _agree(cluster, failure, from_files, columns):
-    """All ranks go on, or none does: this one may have a failure, and all have to be told the same."""
-    error = _abi.qn_error()
-    if failure is not None:
-        error.status = status_of(failure)
-        error.what = text(getattr(failure, "what", None) or repr(failure))[:_abi.qn_error.what.size - 1]
-        error.where = text(getattr(failure, "where", ""))[:_abi.qn_error.where.size - 1]
-    told = ", ".join(f"{word}={value!r}" for word, value in sorted(columns.items())) or "none"
-    items = (_abi.qn_agreement * 2)()
-    for item, name, value in zip(items, ("the parts", "the options"), ("files" if from_files else "tables", told)):
+def together(work, told=tuple):
+    """What `work` gives, on all ranks or on none: where it raises on one, all raise. `told` gives names and
+    texts that all ranks must have alike."""
+    error, failure, made = _abi.qn_error(), None, None
+    try:
+        made = work()
+    except Exception as why:  # of any kind: the other ranks have to hear of it
+        failure = why
+        error.status = status_of(why)
+        error.what = text(getattr(why, "what", None) or repr(why))[:_abi.qn_error.what.size - 1]
+        error.where = text(getattr(why, "where", ""))[:_abi.qn_error.where.size - 1]
+    pairs = told()
+    items = (_abi.qn_agreement * len(pairs))()
+    for item, (name, value) in zip(items, pairs):
         item.size = C.sizeof(_abi.qn_agreement)
         item.name, item.value = text(name), text(value[:20000])
         item.remedy = b"give all ranks files, or all tables, and the same options"
     try:
-        call("qn_cluster_agree", cluster, error if failure else None, items, len(items))
+        call("qn_cluster_agree", ranks.current(), error if failure else None, items, len(items))
     except QuernError:
         raise failure or sys.exc_info()[1] from None
+    return made

@@ -12,6 +12,7 @@
 #include "job/targets.h"
 #include "model/formats/model.h"
 #include "predict/evaluate.h"
+#include "predict/joined_parts.h"
 #include "predict/layer_values.h"
 #include "predict/model_kinds.h"
 #include "predict/predicted_masks.h"
@@ -55,6 +56,8 @@ static qn_status check_flips(const qn_model *model, int flips, qn_status status,
 static qn_status predict(const qn_model *model, const qn_data *data, const qn_compute *compute,
                          const qn__model_results *results, qn_error *err) {
     qn_data *made;
+    if (data->items == 0) /* of a rank that has no part */
+        return QN_OK;
     if (model->answers && !model->next && !results->flips && (results->classes || results->scores))
         return refuse_several(model, err);
     qn_status status = encode(model, data, compute, &made, err);
@@ -318,6 +321,10 @@ static qn_status reserve(qn_predictions *p, int keep, qn_error *err) {
         outputs = SIZE_MAX;
     p->classes = qn__alloc(items, sizeof *p->classes, err);
     p->scores = p->classes ? qn__alloc(items, sizeof *p->scores, err) : NULL;
+    if (p->scores && p->kind->predicted == QN_PREDICTS_CLUSTERS)
+        p->squares = qn__alloc(items, sizeof *p->squares, err);
+    if (p->squares == NULL && p->kind->predicted == QN_PREDICTS_CLUSTERS)
+        return QN_MEMORY;
     if (p->scores && keep)
         p->output = qn__alloc(outputs, sizeof *p->output, err);
     return p->scores && (p->output || !keep) ? QN_OK : QN_MEMORY;
@@ -388,16 +395,18 @@ static qn_status make(const qn_model *model, const qn_data *data, const qn_compu
                                       .scores = p->scores,
                                       .outputs = p->output,
                                       .inertia = &p->inertia,
+                                      .squares = p->squares,
                                       .answers = p->answers,
                                       .counts = p->counts.of ? &p->counts : NULL,
                                       .tokens = p->next ? &p->tokens : NULL,
                                       .flips = flips};
     }
-    if (status == QN_OK)
+    if (status == QN_OK && data->items > 0)
         status = encode(model, data, compute, &p->made, err);
     status = check_flips(model, flips, status, err);
     const qn_data *use = p && p->made ? p->made : data;
-    status = qn__model_apply_to(model, use, compute, &results, status, err);
+    if (data->items > 0) /* a rank may have none */
+        status = qn__model_apply_to(model, use, compute, &results, status, err);
     if (p && status == QN_OK)
         count(p, use);
     if (!p || !(p->scores || p->answers || p->tokens.item) || status != QN_OK) {
@@ -515,7 +524,7 @@ static qn_status check_evaluation(const qn_predictions *p, const qn_data *data, 
     }
     if (p->several)
         return p->predicted > 0 ? QN_OK : qn__fail(err, QN_INPUT, "no item has a prediction");
-    if (!p->real && !p->output) {
+    if (!p->real && !(p->joined ? p->joined->output : p->output)) {
         qn__fail(err, QN_USAGE, "qn_predictions_evaluate: the outputs were not kept");
         return qn__remedy(err, QN_USAGE, "call qn_predictions_make with `all_outputs` 1");
     }
@@ -547,15 +556,17 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
     if (p->next)
         return qn__evaluation_of_next(&p->tokens, data, p->next, out, err);
     const qn__answer_naming names = qn__names_of(p->table);
+    const qn__joined_items own = {data->items, data->labels, p->output, data->targets, p->scores};
+    const qn__joined_items *of = p->joined ? p->joined : &own;
     const qn_evaluation_input in = {.size = sizeof in,
-                                    .items = data->items,
+                                    .items = of->items,
                                     .classes = p->real ? 0 : p->classes_known,
                                     .outputs = p->outputs,
                                     .probabilities = p->probabilities,
-                                    .labels = data->labels,
-                                    .output = p->output,
-                                    .targets = data->targets,
-                                    .predictions = p->scores,
+                                    .labels = of->labels,
+                                    .output = of->output,
+                                    .targets = of->targets,
+                                    .predictions = of->predictions,
                                     .names = names.name,
                                     .named = names.named};
     return qn_evaluation_make(&in, out, err);
@@ -567,6 +578,8 @@ void qn_predictions_free(qn_predictions *p) {
     qn__free(p->classes);
     qn__free(p->scores);
     qn__free(p->output);
+    qn__free(p->squares);
+    qn__joined_free(p->joined);
     qn__free(p->answers);
     qn__free(p->counts.of);
     qn__free(p->tokens.item);

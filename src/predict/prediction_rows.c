@@ -160,7 +160,7 @@ static uint32_t fill_top(const qn_predictions *p, uint64_t item, qn__sink_cell *
 static void fill(const qn_predictions *p, uint64_t item, qn__sink_cell *cell) {
     const char *name = qn_data_item_name(p->data, item);
     uint32_t used = 0;
-    cell[used++] = whole((int64_t)item);
+    cell[used++] = whole((int64_t)(p->first + item));
     if (name)
         cell[used++] = words(name);
     if (p->real && qn__predicts_labelled(p))
@@ -187,7 +187,7 @@ static qn_status add_tags(const qn_predictions *p, uint64_t item, qn__sink *sink
                                  .table = p->table};
     char *label = p->data->several ? qn__tag_line_of_labels(&lines, item, err) : NULL;
     char *tags = label || !p->data->several ? qn__tag_line(&lines, item, err) : NULL;
-    const qn__sink_cell cells[] = {whole((int64_t)item), words(label), words(tags)};
+    const qn__sink_cell cells[] = {whole((int64_t)(p->first + item)), words(label), words(tags)};
     qn__sink_cell row[3] = {cells[0], cells[label ? 1 : 2], cells[2]};
     const qn_status status = tags ? qn__sink_add(sink, row, err) : QN_MEMORY;
     qn__free(label);

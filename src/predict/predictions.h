@@ -11,6 +11,13 @@
 #include <quern/predict.h>
 #include <quern/tokenizer.h>
 
+/* What an evaluation takes of the items of all ranks; arrays that it does not need are NULL. */
+typedef struct qn__joined_items {
+    uint64_t items;
+    int32_t *labels;
+    float *output, *targets, *predictions;
+} qn__joined_items;
+
 struct qn_predictions {
     const qn_data *data;
     qn_cluster *cluster;
@@ -24,6 +31,9 @@ struct qn_predictions {
     float *scores;
     float *output;             /* items x outputs, or NULL if not kept */
     double inertia;            /* of clusters */
+    double *squares;           /* of clusters: what each item adds to it; else NULL */
+    uint64_t first;            /* number of the first item, in what is written */
+    qn__joined_items *joined;  /* items of all ranks, of which these are a part; else NULL */
     int shown;                 /* 1: outputs are written, too */
     uint32_t top;              /* classes that are written; 0 counts as 1 */
     int probabilities;         /* 1: outputs are */

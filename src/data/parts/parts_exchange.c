@@ -30,6 +30,55 @@ qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t
     return status;
 }
 
+/* Bytes of a rank that travel at once. */
+enum { SLICE = 1 << 18 };
+
+typedef struct slice {
+    uint8_t present[8]; /* not 0 */
+    uint8_t bytes[SLICE];
+} slice;
+
+static uint64_t bytes_of(const qn_parts *parts, uint32_t rank, uint64_t each) {
+    return (parts->first[rank + 1] - parts->first[rank]) * each;
+}
+
+/* Bytes of a rank from `at` on that are in one slice. */
+static size_t piece(const qn_parts *parts, uint32_t rank, uint64_t each, uint64_t at) {
+    const uint64_t bytes = bytes_of(parts, rank, each), left = bytes > at ? bytes - at : 0;
+    return (size_t)(left < SLICE ? left : SLICE);
+}
+
+static qn_status gather_slices(const qn_parts *parts, const uint8_t *own, uint64_t each,
+                               slice *mine, slice *slices, uint8_t *all, qn_error *err) {
+    uint64_t most = 0;
+    qn_status status = QN_OK;
+    for (uint32_t r = 0; r < parts->ranks; r++)
+        most = bytes_of(parts, r, each) > most ? bytes_of(parts, r, each) : most;
+    mine->present[0] = 1;
+    for (uint64_t at = 0; at < most && status == QN_OK; at += SLICE) {
+        const size_t size = piece(parts, parts->rank, each, at);
+        if (size > 0)
+            memcpy(mine->bytes, own + at, size);
+        status = qn__parts_gather_each(parts, mine, sizeof *mine, slices, err);
+        for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
+            if (piece(parts, r, each, at) > 0)
+                memcpy(all + parts->first[r] * each + at, slices[r].bytes,
+                       piece(parts, r, each, at));
+    }
+    return status;
+}
+
+qn_status qn__parts_gather_items(const qn_parts *parts, const void *own, uint64_t each, void *all,
+                                 qn_error *err) {
+    slice *mine = qn__alloc(1, sizeof *mine, err);
+    slice *slices = mine ? qn__alloc(parts->ranks, sizeof *slices, err) : NULL;
+    const qn_status status = slices ? gather_slices(parts, own, each, mine, slices, all, err)
+                                    : qn__parts_fail(parts, QN_MEMORY, err);
+    qn__free(mine);
+    qn__free(slices);
+    return status;
+}
+
 qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, qn_error *err) {
     if (!parts->cluster)
         return QN_OK;

@@ -75,6 +75,7 @@ typedef struct qn__model_results {
     int32_t *classes;
     float *scores, *outputs;
     double *inertia; /* of k-means: the sum of the squares of the distances */
+    double *squares; /* of k-means: the same of each item */
     int flips;       /* 1: of a network: means with those of the mirror images (24.64) */
     /* Of networks with several answers to an item, `answers` for each: 255 where it lacks a value.
      * What is counted of them needs the targets. */

@@ -95,6 +95,8 @@ static void take_item(const pass *p, uint64_t item, const int64_t *words,
     if (to->outputs)
         memcpy(to->outputs + item * outputs, words + HEAD, outputs * sizeof *to->outputs);
     memcpy(&square, words + 1, sizeof square);
+    if (to->squares)
+        to->squares[item] = square;
     if (to->inertia)
         *to->inertia = *to->inertia + square; /* 20.6: in the order of the items */
 }
