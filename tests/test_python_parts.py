@@ -40,6 +40,7 @@ if count > 1:
     files = [os.path.join(os.environ["FOLDER"], name) for name in ("a.npy", "b.npy")]
     assert quern.Parts(files).digest == quern.Data(np.concatenate([np.load(file) for file in files])).digest
     assert np.array_equal(model.predict(whole.own), model.predict(whole)[cuts[own]:cuts[own + 1]])
+    assert len(quern.Parts([] if own == 0 else files[own % 2])) == 31 + 9 + 31
     half = quern.Data(bytes[rows]).split([0.5, 0.5])[0] if own != 1 else None
     assert len(quern.Parts(half)) == 350
     assert np.array_equal(whole.values[whole.first:][:len(whole.own)], whole.own.values)

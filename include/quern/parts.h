@@ -16,8 +16,9 @@ typedef struct qn_parts qn_parts;
  * are as in qn_data_open_files. Where all ranks name the same files, these are dealt to them in
  * ranges of about as many bytes, in their order. Files are the same if their names, sizes, first
  * and last bytes are. Else the part of each rank is what it names, and the parts follow each other
- * in the order of the ranks. A rank may have no rows. `cluster` may be NULL: one part is the whole.
- * Of one folder or archive of images, which all ranks name, each reads an equal share.
+ * in the order of the ranks. A rank may have no rows: `count` may be 0, too. `cluster` may be NULL:
+ * one part is the whole. Of one folder or archive of images, which all ranks name, each reads an
+ * equal share.
  *
  * The whole is the table that qn_data_open_files makes of all files in this order: ranks agree on
  * the types of columns, categories, classes and the digest. Columns have the same names in the same

@@ -22,6 +22,9 @@ def _in_child():
 os.register_at_fork(after_in_child=_in_child)
 
 
+_NO_PATHS = (C.c_char_p * 1)()
+
+
 class Parts(Data):
     """A table whose rows are with several ranks: the rows of rank 0, then those of rank 1, and so on.
 
@@ -34,7 +37,7 @@ class Parts(Data):
     data : optional
         The part of this rank, which is whatever `Data` takes, or paths as for `open`. Iterators of Arrow
         batches are read a batch at a time. None, or a table without rows: this rank has none. Where all
-        ranks name the same files, these are dealt to them.
+        ranks name the same files, these are dealt to them; else an empty list is no file.
     labels : optional
         As for `Data` and `open`.
     part_cache : int
@@ -68,8 +71,9 @@ class Parts(Data):
 
         def begin():
             nonlocal data, from_files
-            data = _filled(data)
-            from_files = is_paths(data)
+            from_files = isinstance(data, (list, tuple)) and not data
+            data = data if from_files else _filled(data)
+            from_files = from_files or is_paths(data)
             if from_files:
                 return _reading(labels=labels, **columns), None
             return _table(data, labels, columns), _options(columns)
@@ -78,7 +82,7 @@ class Parts(Data):
             ("the parts", "files" if from_files else "tables"),
             ("the options", ", ".join(f"{word}={value!r}" for word, value in sorted(columns.items())) or "none")))
         if from_files:
-            parts = new("qn_parts_open", cluster, *_list_of(data), made)
+            parts = new("qn_parts_open", cluster, *(_list_of(data) if data else (_NO_PATHS, 0)), made)
         else:
             parts = new("qn_parts_of_data", cluster, made and made._address, shared)
         self.first = library().qn_parts_first(parts)

@@ -37,8 +37,8 @@ qn_status qn__parts_fail(const qn_parts *parts, qn_status status, qn_error *err)
 qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
                                 qn_error *err);
 
-/* The items of the whole, of which each rank has its own, `each` bytes of an item: the same `all` on
- * each rank. Fails as above. */
+/* The items of the whole, of which each rank has its own, `each` bytes of an item: the same `all`
+ * on each rank. Fails as above. */
 qn_status qn__parts_gather_items(const qn_parts *parts, const void *own, uint64_t each, void *all,
                                  qn_error *err);
 

@@ -148,8 +148,9 @@ qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t
     uint8_t digest[32] = {0};
     int same = 0;
     *out = (qn__parts_lot){0};
-    qn_status status = qn__file_list_make(
-        paths, count, options->skip_broken || options->resize || options->masks, &out->list, err);
+    const int images = options->skip_broken || options->resize || options->masks;
+    qn_status status =
+        count > 0 ? qn__file_list_make(paths, count, images, &out->list, err) : QN_OK;
     if (status == QN_OK)
         status = find_labels(options, out, err);
     if (status == QN_OK)
@@ -160,7 +161,7 @@ qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t
     if (status == QN_OK)
         status = compare(parts, digest, &same, err);
     out->to = out->list.count;
-    out->encloses = status == QN_OK && qn__data_list_encloses(&out->list, options);
+    out->encloses = status == QN_OK && count > 0 && qn__data_list_encloses(&out->list, options);
     if (sizes && status == QN_OK && same)
         divide(parts, sizes, out);
     qn__free(sizes);
