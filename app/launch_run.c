@@ -41,6 +41,8 @@ static void end_run(course *c, int code) {
     c->over = 1;
     c->code = code;
     c->over_since = program_now();
+    for (uint32_t i = 0; i < c->job->setup.ranks; i++)
+        c->again[i] = 0;
 }
 
 /* Ends a start that cannot succeed: nobody has begun to work. */
@@ -97,9 +99,36 @@ static void on_early_end(course *c, launch_rank *r) {
     give_up(c, say_no_start(c->job, r));
 }
 
+/* Whether a rank that fell can join the others again: rank 0 lets it in, and trainings do. */
+static int may_return(const course *c, const launch_rank *r) {
+    return fell(r) && r->number > 0 && c->rank[0].live && c->tries[r->number] < c->job->restarts &&
+           strcmp(c->job->setup.words[0], "train") == 0;
+}
+
+static void on_late_end(course *c, launch_rank *r) {
+    const uint32_t i = r->number;
+    if (may_return(c, r)) {
+        c->again[i] = program_now() + (c->tries[i]++ > 0 ? PAUSE : 0);
+        launch_view_clear();
+        message_note("rank %" PRIu32
+                     " on %s ended with %d; it is started again, to join the others",
+                     i, r->host->name, r->code);
+    }
+    /* Nobody lets in ranks any more. Those that were started again have no step before. */
+    for (uint32_t k = 1; i == 0 && k < c->job->setup.ranks; k++) {
+        c->again[k] = 0;
+        if (c->tries[k] > 0 && c->rank[k].step == 0)
+            launch_kill(&c->rank[k]);
+    }
+}
+
 static void on_end(course *c, launch_rank *r) {
-    if (!c->over && !c->asked && c->joined == 0 && !r->joined)
+    if (c->over || c->asked)
+        return;
+    if (c->joined == 0 && !r->joined)
         on_early_end(c, r);
+    else
+        on_late_end(c, r);
 }
 
 /* ---------------------------------------------------------------- what ranks say */

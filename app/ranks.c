@@ -319,7 +319,8 @@ int ranks_failed(const qn_error *err) {
         return message_exit_code(err->status);
     }
     code = message_output(message_common(err));
-    launched_end(code);
+    if (ranks_is_writer()) /* a rank that was not let in yet ends alone */
+        launched_end(code);
     if (!over)
         qn_cluster_finish(us.cluster, code);
     return code;

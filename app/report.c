@@ -139,9 +139,12 @@ void report_ranks(const qn_rank_report *const *rank, uint32_t ranks, int verbose
            "waiting", "devices");
     for (uint32_t i = 0; i < ranks; i++) {
         const qn_rank_report *k = rank[i];
-        printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s\n", k->rank, width, k->host,
+        printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s", k->rank, width, k->host,
                format_rate(k->items_per_second, rate), 100 * k->busy, 100 * k->waiting,
                *k->worker_names ? k->worker_names : "-", k->lost ? ", failed" : "");
+        if (k->joined_after > 0)
+            printf(", joined after step %" PRIu64, k->joined_after);
+        putchar('\n');
         if (verbose)
             print_traffic(k);
     }
@@ -311,6 +314,7 @@ static void rank_field(const qn_rank_report *k) {
     json_count("bytes_shared", k->bytes_shared);
     json_count("recoveries", k->recoveries);
     json_number("longest_recovery", k->longest_recovery);
+    json_count("joined_after", k->joined_after);
     json_close('}');
 }
 

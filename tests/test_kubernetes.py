@@ -475,8 +475,8 @@ class Pods:
 
 @pytest.mark.parametrize("kind, names", [("indexed", ["m-0", "m-1"]), ("jobset", ["m-rank-0-0", "m-rank-0-1"])])
 def test_pods_with_an_index(run_quern, quern, tmp_path, kind, names):
-    """They find each other by the service. One falls, and its pod starts again and waits; then the other falls too, and
-    both go on from the checkpoint."""
+    """They find each other by the service. One falls, its pod starts again, and the rank joins the other; then both fall and
+    go on from the checkpoint."""
     with hosts.Hosts(2, names=names) as net:
         folder = net.folder / "data"
         folder.mkdir()
@@ -491,7 +491,9 @@ def test_pods_with_an_index(run_quern, quern, tmp_path, kind, names):
             job.until(lambda: list((folder / "m.checkpoint").glob("checkpoint-*")))
             assert job.kill_rank(1) != 0
             job.start(1)
-            assert job.kill_rank(0) != 0 and not (folder / "m").exists()
+            job.until(lambda: " has joined" in job.log.read_text())
+            assert job.kill_rank(1) != 0 and job.kill_rank(0) != 0 and not (folder / "m").exists()
+            job.start(1)
             job.start(0)
         codes = [job.pods[i].wait(60 * machine.PATIENCE) for i in (0, 1)]
         give(tmp_path)

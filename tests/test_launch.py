@@ -222,7 +222,7 @@ def test_on_a_terminal(quern, tmp_path):
 # ---------------------------------------------------------------- trainings
 
 def test_ranks_fall(launch, wanted, tmp_path):
-    """One: the others go on. Then all: they start again, from their checkpoint."""
+    """One: the others go on, and it is started again and joins them. Then all: they start again, from their checkpoint."""
     def attempt(size):
         out, epochs = tmp_path / f"m{size}", 8 * size
         run = launch("--hosts", "localhost:2", "--", *JOB, "--epochs", epochs, "-o", out, "--checkpoint", f"{out}.saved",
@@ -231,9 +231,10 @@ def test_ranks_fall(launch, wanted, tmp_path):
         ranks = run.ranks()
         assert sorted(ranks) == [0, 1], run.said
         os.kill(ranks[1], signal.SIGKILL)
-        found = run.until('has died|"event":"end"')
+        found = run.until('rank 1 on .* has joined|"event":"end"')
         if "end" not in found[0] and list(Path(f"{out}.saved").glob("checkpoint-*")):
-            os.kill(ranks[0], signal.SIGKILL)
+            for rank in sorted(run.ranks().items(), reverse=True):
+                os.kill(rank[1], signal.SIGKILL)
         code = run.wait()
         assert code == 0 and digest(out) == wanted(epochs), run.said
         return run if "they are started again, from the last checkpoint (1 of 3)" in run.said else None

@@ -441,7 +441,8 @@ typedef struct qn_rank_report {
     /* Seconds from the notice of a loss until the interrupted step, or the part of an evaluation,
      * was complete, with what was computed again; the longest of these times. */
     double longest_recovery;
-    uint64_t bytes_early; /* of bytes_out: sent while the rank was computing */
+    uint64_t bytes_early;  /* of bytes_out: sent while the rank was computing */
+    uint64_t joined_after; /* the step after which it joined the run; 0: it began with the run */
 } qn_rank_report;
 
 /* What integer arithmetic (docs/exactness.md 15) rounds to zero: shares, 0..1, of the values that

@@ -9,6 +9,7 @@
 #include "base/sized.h"
 #include "base/text/text.h"
 #include "cluster/blob.h"
+#include "cluster/cluster_state.h"
 #include <quern/cluster.h>
 #include <stdio.h>
 #include <string.h>
@@ -279,7 +280,41 @@ static qn_status agree_on(qn_cluster *cluster, const qn_error *own, const qn_agr
     status = agree(cluster, own, &text, count, differ, &verdict);
     if (status != QN_OK && err)
         *err = verdict;
-    qn__text_release(&text);
+    if (status == QN_OK && count > 0) { /* a rank that joins later compares the same */
+        qn__text_release(&cluster->agreed);
+        cluster->agreed = text;
+        cluster->differ = differ;
+    } else {
+        qn__text_release(&text);
+    }
+    return status;
+}
+
+qn_status qn__cluster_same_as(const qn_cluster *c, const char *other, uint64_t bytes,
+                              qn_error *err) {
+    const uint32_t ranks = qn_cluster_ranks(c), self = qn_cluster_rank(c);
+    const qn__text *own = &c->agreed;
+    if (own->size == bytes && (bytes == 0 || memcmp(own->data, other, bytes) == 0))
+        return QN_OK;
+    texts t = {.c = c, .each = own->size > bytes ? own->size : bytes, .differ = c->differ};
+    record *told = qn__alloc(ranks, sizeof *told, err);
+    char *all = told ? qn__alloc(t.each, ranks, err) : NULL;
+    qn_status status = QN_MEMORY;
+    if (all) {
+        uint32_t count = 0;
+        told[0] = (record){.present = 1, .length = bytes};
+        told[self] = (record){.present = 1, .length = own->size};
+        memcpy(all, other, bytes);
+        if (own->size > 0)
+            memcpy(all + self * t.each, own->data, own->size);
+        for (size_t i = 0; i < own->size; ++i)
+            count += own->data[i] == END;
+        t.record = told;
+        t.all = all;
+        status = verdict_on_texts(&t, count / 3, err);
+    }
+    qn__free(told);
+    qn__free(all);
     return status;
 }
 

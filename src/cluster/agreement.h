@@ -16,4 +16,9 @@ typedef size_t qn__text_differences(const char *one, const char *other, char *te
 qn_status qn__cluster_agree(qn_cluster *cluster, const qn_error *own, const qn_agreement *item,
                             uint32_t count, qn__text_differences *differ, qn_error *err);
 
+/* Compares what this rank has compared last with `other`, which rank 0 has. QN_MISMATCH, with the
+ * message of qn_cluster_agree: they differ. */
+qn_status qn__cluster_same_as(const qn_cluster *cluster, const char *other, uint64_t bytes,
+                              qn_error *err);
+
 #endif

@@ -71,7 +71,7 @@ static qn_status make(blob *b, announcement *own, qn_error *err) {
     qn_status status = qn__cluster_common(b->c, FRONT, &unused, &first, err);
     if (status != QN_OK)
         return fail(b, err);
-    if ((b->from_first ? qn_cluster_is_writer(b->c) : first) && !b->made) {
+    if ((b->from_first ? qn__cluster_is_first(b->c) : first) && !b->made) {
         own->status = b->maker->make(b->maker->user, &b->bytes, &why);
         b->made = own->status == QN_OK;
         memcpy(own->what, why.what, sizeof own->what);

@@ -71,6 +71,34 @@ int qn__cluster_saving(const qn_cluster *c);
 /* Collective, after the same reduction: all ranks have saved. */
 void qn__cluster_saved(qn_cluster *c);
 
+/* ------------------------------------------------------------------------------- ranks that join
+ *
+ * While rank 0 holds the door open, a rank may come to the address at which the ranks have met: one
+ * that died and was started again. qn_cluster_join returns it a cluster in which it is alone and
+ * not the writer, with which it makes all calls up to qn__cluster_enter. The others let it in
+ * between two reductions: they and it connect anew. */
+
+/* Not collective. From now on, until qn__cluster_close_door or the end, ranks may come; only on
+ * rank 0, and only where the ranks have met at an address. Elsewhere nothing happens. A rank that
+ * comes must agree with what the ranks have compared last (qn_cluster_agree). */
+void qn__cluster_open_door(qn_cluster *c);
+void qn__cluster_close_door(qn_cluster *c);
+/* Not collective: if a rank is ready, requests that it is let in after the next reduction. */
+void qn__cluster_ask_door(qn_cluster *c);
+/* 1 if that was requested. After a reduction all ranks get the same answer. */
+int qn__cluster_letting_in(const qn_cluster *c);
+/* Collective, after the same reduction and with none begun: lets the rank in. *joined: its number
+ * where that succeeded; qn_cluster_ranks(c) otherwise, and the run continues as before. Totals and
+ * parts from before are not valid any more. */
+qn_status qn__cluster_let_in(qn_cluster *c, uint32_t *joined, qn_error *err);
+
+/* 1 on a rank that has come to a run and is not let in yet. */
+int qn__cluster_is_joining(const qn_cluster *c);
+/* On such a rank: waits until it is let in. The next collective calls are those that the others
+ * make after qn__cluster_let_in. QN_MISMATCH: what it compared last differs. QN_CLUSTER: the
+ * run has ended, or qn_cluster_stop was called. */
+qn_status qn__cluster_enter(qn_cluster *c, qn_error *err);
+
 /* This rank cannot continue: all other ranks fail with a message that names rank and host. *why
  * becomes that message too, or that of another rank that failed earlier. */
 void qn__cluster_fail(qn_cluster *c, qn_error *why);
@@ -89,6 +117,9 @@ uint64_t qn__cluster_id(const qn_cluster *c);
  * which the call waits; also after a failure, when no other rank would write. 0: another rank has
  * become the writer meanwhile. */
 int qn__cluster_may_write(void *cluster);
+/* 1 if this rank begins what one rank does for all: the writer, and a rank that is not let in yet.
+ */
+int qn__cluster_is_first(const qn_cluster *c);
 /* The error of a file that may not be renamed: QN_CLUSTER, with the reason. */
 qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err);
 

@@ -48,7 +48,7 @@ static qn_status copy_words(qn_cluster *c, unsigned char *memory, uint64_t bytes
         return status;
     int64_t *part = qn__reduction_part(c);
     memset(part, 0, (1 + words) * sizeof *part);
-    if (qn_cluster_is_writer(c)) {
+    if (qn__cluster_is_first(c)) {
         part[0] = 1 + (int64_t)qn_cluster_rank(c);
         memcpy(part + 1, memory, bytes);
     }
@@ -88,7 +88,7 @@ qn_status qn__cluster_from_first(qn_cluster *c, void *memory, uint64_t bytes, qn
 
 qn_status qn__cluster_common(qn_cluster *c, uint64_t bytes, void **memory, int *first,
                              qn_error *err) {
-    qn__reducer *r = &c->reducer;
+    qn__reducer *r = c->reducer;
     const qn_status status = qn__cluster_check_process(c, err);
     if (status != QN_OK)
         return status;

@@ -2,17 +2,34 @@
 #ifndef QN_CLUSTER_CLUSTER_STATE_H
 #define QN_CLUSTER_CLUSTER_STATE_H
 
+#include "base/text/text.h"
+#include "cluster/agreement.h"
 #include "cluster/cluster.h"
 #include "cluster/reduction/reduction_state.h"
+#include "cluster/rendezvous/door.h"
 #include "cluster/rendezvous/rendezvous.h"
 #include <sys/types.h>
+
+/* Memory of reductions. Those before the last rank joined are kept for what others have put into
+ * their heap, such as data sets. */
+typedef struct qn__commons {
+    qn__common common[2]; /* private, for the first reduction; shared by the machine */
+    struct qn__commons *before;
+} qn__commons;
 
 struct qn_cluster {
     pid_t process; /* that joined; a child has neither its threads nor its connections */
     qn__rendezvous rendezvous;
-    qn__reducer reducer;
-    qn__common common[2]; /* private, for the first reduction; shared by the machine */
-    int shared;           /* the second is in use */
+    qn__reducer slot[2]; /* one is in use; the other is made while a rank joins */
+    qn__reducer *_Atomic reducer;
+    qn__commons *commons;
+    int shared; /* the second of these is in use */
+    int quiet;  /* notes are not reported, because this rank leaves old connections */
+    double patience;
+    qn__text agreed; /* what the ranks have compared last */
+    qn__text_differences *differ;
+    qn__door *door;    /* on rank 0, while ranks may join */
+    double next_guest; /* time before which nobody is let in */
     uint32_t *machine, *local;
     const char **name; /* of each rank: "rank 2 on host-b" */
     char (*name_text)[96];
@@ -30,6 +47,13 @@ struct qn_cluster {
  * may be NULL. */
 int qn__cluster_is_ours(const qn_cluster *c);
 qn_status qn__cluster_check_process(const qn_cluster *c, qn_error *err);
+
+/* Opens the reducer that is not in use, and memory for it. */
+qn_status qn__cluster_prepare(qn_cluster *c, qn__transport *transport, const qn__ranks *present,
+                              qn__commons **commons, qn_error *err);
+/* Begins to receive, and makes the first reduction. */
+qn_status qn__cluster_start(qn_cluster *c, qn_error *err);
+void qn__commons_close(qn__commons *commons);
 
 /* For tests, set before ranks join. 1: ranks of one machine do not share memory. */
 extern int qn__cluster_apart;

@@ -78,6 +78,7 @@ static qn_status exchange(qn__rank_reports *all, qn_cluster *cluster, qn__team *
     report_header head;
     const qn_worker_report *w = qn__rank_describe(cluster, team, seconds, waiting, &head.rank);
     const uint64_t size = letter_size(w, head.rank.workers);
+    head.rank.joined_after = all->joined_after;
     head.repeated = qn__team_repeated(team);
     unsigned char *own = qn__alloc(size, 1, err), *at = own;
     if (!own)

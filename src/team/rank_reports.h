@@ -12,8 +12,9 @@ typedef struct qn__rank_reports {
     const qn_rank_report **rank_at; /* pointers to these, as callers get them */
     qn_worker_report *worker;       /* of all ranks, rank after rank */
     const qn_worker_report **worker_at;
-    uint64_t repeated; /* steps of all ranks that were computed again */
-    qn__parts parts;   /* the memory that busy shares point to */
+    uint64_t repeated;     /* steps of all ranks that were computed again */
+    uint64_t joined_after; /* the step after which this rank joined; 0: it began with the run */
+    qn__parts parts;       /* the memory that busy shares point to */
 } qn__rank_reports;
 
 /* Describes this rank and its workers, `seconds` after the start of the run, of which it waited

@@ -144,6 +144,11 @@ static qn_status tell_step(qn_train *t, qn_error *err) {
     return QN_OK;
 }
 
+/* Whether a rank joins now: the same answer on all ranks. */
+static int wants_in(const qn_train *t) {
+    return t->cluster && qn__cluster_letting_in(t->cluster) && !stopping(t);
+}
+
 static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_job *job = &t->job;
     const uint64_t before = job->step % job->steps_per_epoch ? job->running.items : 0;
@@ -151,6 +156,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     const double begun = qn__now();
     t->trace.epoch_begun = t->trace.epoch_begun > 0 ? t->trace.epoch_begun : begun;
     qn__train_request_save(t, begun);
+    qn__cluster_ask_door(t->cluster);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status == QN_OK && t->each.take && job->step > at)
         status = tell_step(t, err);
@@ -169,6 +175,8 @@ static qn_status one_step(qn_train *t, qn_error *err) {
         status = end_epoch(t, err);
     if (status == QN_OK && job->step < job->steps)
         status = qn__train_save_if_due(t, now, err);
+    if (status == QN_OK && job->step < job->steps && wants_in(t))
+        status = qn__train_let_in(t, err);
     return status;
 }
 
@@ -243,11 +251,15 @@ static qn_status run(qn_train *t, qn_error *err) {
     qn_status status = qn__train_failed(t, err);
     if (status != QN_OK)
         return status;
+    if (qn__cluster_is_joining(t->cluster))
+        status = qn__train_come_in(t, err);
+    qn__train_open_door(t);
     begin_stretch(t, begun);
     while (status == QN_OK && job->step < job->steps && !stopping(t))
         status = one_step(t, err);
     if (status == QN_OK)
         status = t->failed = qn__train_job_flush(job, err); /* for a run that was stopped midway */
+    qn__cluster_close_door(t->cluster);
     end_stretch(t);
     if (status == QN_OK)
         note_convergence(t);

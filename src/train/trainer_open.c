@@ -247,84 +247,13 @@ static qn_status look_into_folder(qn_train *t, qn_error *err) {
     return status;
 }
 
-/* The position of the run, sent in front of the arrays of its state. */
-typedef struct position {
-    uint64_t looked; /* 1: the sender has read the folder */
-    uint64_t step, saved_step;
-    qn__tally running;
-    qn__adam_powers powers;
-    uint64_t best_epoch;
-    int64_t best_loss;
-    uint64_t pairs; /* of lbfgs */
-} position;
-
-enum { ARRAYS = 2 + QN__SLOTS + 2 * QN__LBFGS_PAIRS };
-
-/* What the run's state consists of, one after the other; NULL after the last one. */
-static void list_arrays(const qn_train *t, float *array[ARRAYS + 1]) {
-    const qn__state *state = &t->job.state;
-    const qn__lbfgs *lbfgs = t->job.full.lbfgs;
-    float *const all[] = {state->parameters, state->slot[0], state->slot[1], state->slot[2],
-                          t->best.parameter};
-    int count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
-        if (all[i])
-            array[count++] = all[i];
-    for (uint32_t i = 0; lbfgs && i < 2 * QN__LBFGS_PAIRS; ++i)
-        array[count++] = lbfgs->history + i * lbfgs->n;
-    array[count] = NULL;
-}
-
-static uint64_t state_bytes(const qn_train *t) { return t->job.program.parameters * sizeof(float); }
-
-static void pack(const qn_train *t, int looked, unsigned char *bytes) {
-    const position s = {.looked = (uint64_t)looked,
-                        .step = t->job.step,
-                        .saved_step = t->saved.step,
-                        .running = t->job.running,
-                        .powers = t->job.powers,
-                        .best_epoch = t->best.epoch,
-                        .best_loss = t->best.loss,
-                        .pairs = t->job.full.lbfgs ? t->job.full.lbfgs->pairs : 0};
-    float *arrays[ARRAYS + 1];
-    list_arrays(t, arrays);
-    memcpy(bytes, &s, sizeof s);
-    bytes += sizeof s;
-    for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
-        memcpy(bytes, arrays[i], state_bytes(t));
-}
-
-static void unpack(qn_train *t, const unsigned char *bytes) {
-    float *arrays[ARRAYS + 1];
-    position s;
-    list_arrays(t, arrays);
-    memcpy(&s, bytes, sizeof s);
-    bytes += sizeof s;
-    t->job.step = s.step;
-    t->job.running = s.running;
-    t->job.powers = s.powers;
-    t->best.epoch = (uint32_t)s.best_epoch;
-    t->best.loss = s.best_loss;
-    t->saved.step = s.saved_step;
-    if (t->job.full.lbfgs)
-        t->job.full.lbfgs->pairs = (uint32_t)s.pairs;
-    for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
-        memcpy(arrays[i], bytes, state_bytes(t));
-}
-
 /* The writer rank reads its folder. All ranks start from there, so the others need no access to the
  * folder. If it fails meanwhile, the next rank reads. */
 static qn_status look_together(qn_train *t, qn_error *err) {
-    float *array[ARRAYS + 1];
-    size_t arrays = 0;
-    list_arrays(t, array);
-    while (array[arrays])
-        ++arrays;
-    const size_t size = sizeof(position) + arrays * state_bytes(t);
+    const size_t size = qn__train_position_bytes(t);
     unsigned char *bytes = qn__alloc(size, 1, err);
-    position s = {0};
     qn_status status = bytes ? QN_OK : QN_MEMORY;
-    while (status == QN_OK && !s.looked) {
+    while (status == QN_OK && !qn__train_position_known(bytes)) {
         int looks = qn_cluster_is_writer(t->cluster);
         if (looks)
             status = look_into_folder(t, err);
@@ -334,12 +263,11 @@ static qn_status look_together(qn_train *t, qn_error *err) {
         }
         if (status != QN_OK)
             break;
-        pack(t, looks, bytes);
+        qn__train_position_pack(t, looks, bytes);
         status = qn__cluster_from_first(t->cluster, bytes, size, err);
-        memcpy(&s, bytes, sizeof s);
     }
     if (status == QN_OK)
-        unpack(t, bytes);
+        qn__train_position_unpack(t, bytes);
     qn__free(bytes);
     return status;
 }
@@ -348,6 +276,8 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     char text[128];
     if (!(t->saved.dir = qn__copy_text(dir, err)))
         return QN_MEMORY;
+    if (qn__cluster_is_joining(t->cluster)) /* the other ranks know where the run is */
+        return QN_OK;
     const qn_status status = t->cluster ? look_together(t, err) : look_into_folder(t, err);
     if (status != QN_OK || !t->options.resume)
         return status;

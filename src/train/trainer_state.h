@@ -268,6 +268,19 @@ void qn__train_write_trace(qn_train *train, int together);
 /* Records what the job did since `begun`. */
 void qn__train_span(qn_train *train, const char *name, double begun);
 
+/* trainer_position.c: the state of the run as bytes, for ranks of one recipe. `known` 0: the sender
+ * does not know it. */
+size_t qn__train_position_bytes(const qn_train *train);
+void qn__train_position_pack(const qn_train *train, int known, unsigned char *bytes);
+int qn__train_position_known(const unsigned char *bytes);
+void qn__train_position_unpack(qn_train *train, const unsigned char *bytes);
+
+/* trainer_join.c: begins to let ranks in, where the job allows that; collective between two steps,
+ * where a rank wants to join; and the same on that rank, before its first step. */
+void qn__train_open_door(qn_train *train);
+qn_status qn__train_let_in(qn_train *train, qn_error *err);
+qn_status qn__train_come_in(qn_train *train, qn_error *err);
+
 /* The state of the run, to be written as a checkpoint or filled from one. */
 qn__snapshot qn__train_snapshot(qn_train *train);
 

@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     input in = {bytes, bytes + size};
     memset(&reducer, 0, sizeof reducer);
     FUZZ_MUST(qn__common_open(&common, -1, 0, 1, &err) == QN_OK);
-    FUZZ_MUST(qn__reducer_open(&reducer, &w.transport, RANKS, next(&in) % RANKS, name, 10.0,
+    FUZZ_MUST(qn__reducer_open(&reducer, &w.transport, RANKS, next(&in) % RANKS, NULL, name, 10.0,
                                &common, &err) == QN_OK);
     for (int i = 0; i < EVENTS && in.at < in.end; i++)
         happen(&reducer, &w, &in);

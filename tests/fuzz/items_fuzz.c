@@ -192,16 +192,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     w.cluster.process = getpid();
     w.cluster.name = name;
     w.cluster.rendezvous.ranks = RANKS;
+    w.cluster.rendezvous.meeting.door = -1;
     w.cluster.rendezvous.rank = next(&in) % RANKS;
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.answered, NULL);
     pthread_mutex_init(&w.cluster.listening, NULL);
     FUZZ_MUST(qn__common_open(&common, -1, 0, 1, &err) == QN_OK);
-    FUZZ_MUST(qn__reducer_open(&w.cluster.reducer, &w.transport, RANKS, w.cluster.rendezvous.rank,
-                               name, 10.0, &common, &err) == QN_OK);
+    w.cluster.reducer = &w.cluster.slot[0];
+    FUZZ_MUST(qn__reducer_open(w.cluster.reducer, &w.transport, RANKS, w.cluster.rendezvous.rank,
+                               NULL, name, 10.0, &common, &err) == QN_OK);
     live(&w, &in);
-    qn__reducer_shut(&w.cluster.reducer);
-    qn__reducer_close(&w.cluster.reducer);
+    qn__reducer_shut(w.cluster.reducer);
+    qn__reducer_close(w.cluster.reducer);
     qn__common_close(&common);
     pthread_mutex_destroy(&w.cluster.listening);
     pthread_cond_destroy(&w.answered);

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include <string.h>
 
-qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t rank, double patience,
-                          const qn__view_calls *calls) {
+qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t rank,
+                          const qn__ranks *members, double patience, const qn__view_calls *calls) {
     qn__view *view = qn__alloc(1, sizeof *view, NULL);
     if (!view)
         return NULL;
@@ -24,7 +24,8 @@ qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t ran
         return NULL;
     }
     for (uint32_t r = 0; r < ranks; ++r)
-        qn__ranks_add(&view->members, r);
+        if (!members || qn__ranks_has(members, r))
+            qn__ranks_add(&view->members, r);
     return view;
 }
 

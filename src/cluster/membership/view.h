@@ -39,10 +39,11 @@ typedef struct qn__view_calls {
     void (*leave)(void *user, int others, const char *why);
 } qn__view_calls;
 
-/* View 0 of `ranks` ranks; this one is `rank`. `patience`: seconds (a rank_timeout) for which a
- * change waits for a missing report or for the quorum. NULL if out of memory. */
-qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t rank, double patience,
-                          const qn__view_calls *calls);
+/* View 0 of `ranks` ranks, of which `members` take part (NULL: all); this one is `rank`.
+ * `patience`: seconds (a rank_timeout) for which a change waits for a missing report or for the
+ * quorum. NULL if out of memory. */
+qn__view *qn__view_create(qn__transport *transport, uint32_t ranks, uint32_t rank,
+                          const qn__ranks *members, double patience, const qn__view_calls *calls);
 void qn__view_destroy(qn__view *view);
 
 uint64_t qn__view_number(const qn__view *view);

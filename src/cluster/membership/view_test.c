@@ -207,7 +207,7 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
         const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_leave};
         const qn__transport_events events = {u, on_message, on_gone, on_evicted, on_tick, NULL};
         *u = (user){.w = w, .rank = r};
-        u->view = qn__view_create(&w->net.rank[r].transport, ranks, r, PATIENCE, &calls);
+        u->view = qn__view_create(&w->net.rank[r].transport, ranks, r, NULL, PATIENCE, &calls);
         assert_non_null(u->view);
         u->members = *qn__view_members(u->view);
         assert_int_equal(qn__ranks_count(&u->members), ranks);

@@ -50,6 +50,7 @@ void qn__reducer_finished(qn__reducer *r, int64_t *total, uint64_t generation) {
     atomic_store(&r->common->rank_state[r->common->index].finished_in, generation);
     r->requests.stopping |= total[QN__REQUEST_STOP] > 0;
     r->requests.saving |= total[QN__REQUEST_SAVE] > 0;
+    r->requests.joining |= total[QN__REQUEST_JOIN] > 0;
     for (uint32_t i = 0; i < r->ranks; ++i)
         cost[i] = (qn__cost){seconds_of(total[QN__REQUESTS + 2 * i]),
                              seconds_of(total[QN__REQUESTS + 1 + 2 * i])};

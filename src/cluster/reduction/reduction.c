@@ -12,7 +12,7 @@ static const qn__view_calls view_calls = {.stop = qn__reducer_stop,
                                           .adopt = qn__reducer_adopt,
                                           .leave = qn__reducer_leave};
 
-static qn_status open_arrays(qn__reducer *r, qn_error *err) {
+static qn_status open_arrays(qn__reducer *r, const qn__ranks *present, qn_error *err) {
     const uint32_t n = r->ranks, pieces = qn__layout_most_pieces(n);
     r->place.alone = qn__alloc(n, sizeof *r->place.alone, err);
     r->place.zero = qn__alloc(n, sizeof *r->place.zero, err);
@@ -32,8 +32,11 @@ static qn_status open_arrays(qn__reducer *r, qn_error *err) {
         r->costs.all[kind] = r->costs.all[0] + (size_t)kind * n;
     for (uint32_t i = 0; i < n; ++i) {
         r->place.alone[i] = i;
-        r->group.has[i] = 1;
-        qn__ranks_add(&r->group.members, i);
+        r->group.has[i] = (unsigned char)(!present || qn__ranks_has(present, i));
+        if (r->group.has[i])
+            qn__ranks_add(&r->group.members, i);
+        else
+            r->group.gone[i] = 1 + QN__GONE_LEFT;
     }
     r->place.machine = r->place.alone;
     r->place.local = r->place.zero;
@@ -41,8 +44,8 @@ static qn_status open_arrays(qn__reducer *r, qn_error *err) {
 }
 
 qn_status qn__reducer_open(qn__reducer *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
-                           const char *const *name, double patience, qn__common *common,
-                           qn_error *err) {
+                           const qn__ranks *present, const char *const *name, double patience,
+                           qn__common *common, qn_error *err) {
     qn__view_calls calls = view_calls;
     *r = (qn__reducer){.transport = transport,
                        .common = common,
@@ -52,8 +55,9 @@ qn_status qn__reducer_open(qn__reducer *r, qn__transport *transport, uint32_t ra
                        .ending.patience = patience};
     pthread_mutex_init(&r->lock, NULL);
     calls.user = r;
-    qn_status status = open_arrays(r, err);
-    if (status == QN_OK && !(r->view = qn__view_create(transport, ranks, rank, patience, &calls)))
+    qn_status status = open_arrays(r, present, err);
+    if (status == QN_OK &&
+        !(r->view = qn__view_create(transport, ranks, rank, &r->group.members, patience, &calls)))
         status = qn__fail_memory(err, ranks, 64);
     if (status != QN_OK)
         qn__reducer_close(r);
@@ -318,6 +322,11 @@ void qn__reducer_saved(qn__reducer *r) {
     r->requests.saving = 0;
 }
 
+void qn__reducer_let_in(qn__reducer *r) {
+    atomic_store(&r->requests.requested[QN__REQUEST_JOIN], 0);
+    r->requests.joining = 0;
+}
+
 void qn__reducer_finish(qn__reducer *r, int code) {
     pthread_mutex_lock(&r->lock);
     if (!r->ending.leaving) /* otherwise the other ranks continue the run */
@@ -337,8 +346,7 @@ static int over(qn__reducer *r, int *code) {
         *code = r->ending.leaving != 1;
         return r->ending.leaving ? 2 : 1;
     }
-    if (r->change.frozen || qn__view_changing(r->view) ||
-        qn__ranks_first(&r->group.members) != r->rank)
+    if (r->change.frozen || qn__view_changing(r->view) || qn__reducer_writer(r) != r->rank)
         return -1;
     /* A rank that answered does not suspect this one before its patience is over. Answers from
      * before may have been queued while this process slept. */

@@ -28,7 +28,7 @@ enum {
 };
 
 /* Requests of ranks, summed with the words of each reduction. */
-enum { QN__REQUEST_STOP, QN__REQUEST_SAVE, QN__REQUESTS };
+enum { QN__REQUEST_STOP, QN__REQUEST_SAVE, QN__REQUEST_JOIN, QN__REQUESTS };
 
 typedef enum qn__progress {
     QN__REDUCER_WAITS, /* nothing to do before the next wake-up */
@@ -80,6 +80,7 @@ typedef struct qn__group {
     uint64_t stamp;  /* number and ballot: after a partition both sides may use one number for two
                         views */
     qn__ranks members;
+    qn__ranks later;     /* those that joined a run that had begun: others write before them */
     unsigned char *has;  /* of each rank: is a member, for qn__shares */
     unsigned char *gone; /* of each rank: 0, or 1 + a qn__loss_kind */
 } qn__group;
@@ -144,7 +145,7 @@ typedef struct qn__costs {
 
 typedef struct qn__requests {
     atomic_int requested[QN__REQUESTS];
-    int stopping, saving; /* a rank requested it in a reduction that is complete */
+    int stopping, saving, joining; /* a rank requested it in a reduction that is complete */
 } qn__requests;
 
 /* The end of the run, or of this rank's part in it. */
@@ -186,10 +187,11 @@ typedef struct qn__reducer {
     qn__counted counted;
 } qn__reducer;
 
-/* `common` is private; until qn__reducer_share, no two ranks share memory. */
+/* `present`: the ranks that take part, NULL for all; the others count as ranks that have left.
+ * `common` is private; until qn__reducer_share, no two ranks share memory. */
 qn_status qn__reducer_open(qn__reducer *r, qn__transport *transport, uint32_t ranks, uint32_t rank,
-                           const char *const *name, double patience, qn__common *common,
-                           qn_error *err);
+                           const qn__ranks *present, const char *const *name, double patience,
+                           qn__common *common, qn_error *err);
 /* Drops all buffers and the view; later messages are ignored. Called before the transport is
  * closed. */
 void qn__reducer_shut(qn__reducer *r);
@@ -225,9 +227,10 @@ void qn__reducer_fail(qn__reducer *r, qn_error *why);
 int qn__reducer_withdraw(qn__reducer *r);
 /* After that: 1 if, as far as is known, no other rank can finish the run. */
 int qn__reducer_is_last(qn__reducer *r);
-/* Clears a request: to stop, to save. */
+/* Clears a request: to stop, to save, to let a rank in. */
 void qn__reducer_go_on(qn__reducer *r);
 void qn__reducer_saved(qn__reducer *r);
+void qn__reducer_let_in(qn__reducer *r);
 void qn__reducer_finish(qn__reducer *r, int code);
 /* -1: undecided; 0: this rank is the writer, and all members answered; 1: over, or failed; 2: this
  * rank has to leave. */
@@ -243,6 +246,16 @@ void qn__reducer_count(qn__reducer *r, uint64_t words, uint64_t *out, uint64_t *
 /* Words in front of the caller's: requests and costs. */
 static inline uint64_t qn__reducer_trailer(uint32_t ranks) {
     return (QN__REQUESTS + 2 * (uint64_t)ranks + 7) / 8 * 8;
+}
+
+/* The rank that writes: the lowest member, of those that were there from the beginning where there
+ * are any. */
+static inline uint32_t qn__reducer_writer(const qn__reducer *r) {
+    qn__ranks early = r->group.members;
+    for (uint32_t i = 0; i < QN__MAX_RANKS / 64; ++i)
+        early.word[i] &= ~r->group.later.word[i];
+    const uint32_t writer = qn__ranks_first(&early);
+    return writer < QN__MAX_RANKS ? writer : qn__ranks_first(&r->group.members);
 }
 
 /* Identifies the reduction and the view. */

@@ -353,8 +353,8 @@ static void open_player(game *g, uint32_t i) {
     if (n > 1)
         assert_int_equal(
             qn__common_open(&p->common, dup(g->file[g->machine[i]]), g->local[i], n, NULL), QN_OK);
-    assert_int_equal(qn__reducer_open(&p->reducer, &g->net.rank[i].transport, g->ranks, i, g->name,
-                                      SILENCE, &p->own, NULL),
+    assert_int_equal(qn__reducer_open(&p->reducer, &g->net.rank[i].transport, g->ranks, i, NULL,
+                                      g->name, SILENCE, &p->own, NULL),
                      QN_OK);
     sim_listen(&g->net, i, &events);
 }

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ADDRESSES = 8, SESSION_BYTES = 32 };
+enum { ADDRESSES = 8, SESSION_BYTES = QN__SESSION_BYTES };
+
+/* In place of a status: the run has begun. */
+enum { BEGUN = 2 };
 
 /* Seconds that the others wait for rank 0's answer after rank 0 has stopped waiting. */
 static const double GRACE = 5;
@@ -32,8 +35,7 @@ int qn__exchange_is_loopback(const char *host) {
     return loopback;
 }
 
-/* The key with which a rank proves that it belongs to this job. */
-static void key_of_secret(const char *secret, const char *run, unsigned char key[32]) {
+void qn__exchange_secret(const char *secret, const char *run, unsigned char key[32]) {
     static const char label[] = "quern rendezvous";
     const char *text = secret ? secret : "";
     qn__hmac(text, strlen(text), label, sizeof label, run ? run : "", run ? strlen(run) : 0, key);
@@ -44,9 +46,9 @@ static void key_of_munge(const unsigned char secret[32], const char *run, unsign
     qn__hmac(secret, 32, run, strlen(run), "", 0, key);
 }
 
-/* The key of this run's connections, which another run with the same secret cannot use. */
-static void run_key(const unsigned char secret[32], const unsigned char session[SESSION_BYTES],
-                    unsigned char key[32]) {
+/* Another run with the same secret cannot use this key. */
+void qn__exchange_key(const unsigned char secret[32], const unsigned char session[SESSION_BYTES],
+                      unsigned char key[32]) {
     static const char label[] = "quern transport";
     qn__hmac(secret, 32, label, sizeof label, session, SESSION_BYTES, key);
 }
@@ -286,10 +288,9 @@ static qn_status listen_there(const qn__address *list, int count, uint16_t port,
     return status;
 }
 
-/* The listener of rank 0, at the first of the place's ports that is free, which becomes the place's
- * port. Many systems map a machine's own name to a loopback address, which other machines cannot
- * reach. */
-static qn_status listen_at(qn__exchange *p, int *file, qn_error *err) {
+/* Many systems map a machine's own name to a loopback address, which other machines cannot reach.
+ */
+qn_status qn__exchange_listen(qn__exchange *p, int *file, qn_error *err) {
     qn__address list[ADDRESSES];
     const int count = p->everywhere ? 0 : qn__address_resolve(p->host, list, ADDRESSES);
     if (count == 0 && !p->everywhere) {
@@ -312,7 +313,7 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
                           unsigned char session[SESSION_BYTES], qn_error *err) {
     qn__listeners listeners = {-1, -1};
     qn_error own;
-    qn_status status = listen_at(&h->place, &listeners.tcp, err);
+    qn_status status = qn__exchange_listen(&h->place, &listeners.tcp, err);
     if (status != QN_OK)
         return status;
     *h->acceptor = (qn__acceptor){.listeners = &listeners,
@@ -504,6 +505,41 @@ static void await_answer(const qn__exchange *p, int file, double until) {
     }
 }
 
+int qn__exchange_tell_begun(int file, uint32_t ranks, const qn__endpoint *endpoint,
+                            const char *described, uint64_t bytes, double until) {
+    unsigned char message[QN__STATUS_BYTES], one[QN__ENDPOINT_BYTES], size[8];
+    qn__status_write(message, "the run has begun");
+    qn__put_u32(message, BEGUN);
+    qn__put_u64(size, bytes);
+    int good = qn__socket_transfer(file, message, sizeof message, 1, until);
+    for (uint32_t r = 0; r < ranks && good == 1; ++r) {
+        qn__endpoint_write(&endpoint[r], one);
+        good = qn__socket_transfer(file, one, sizeof one, 1, until);
+    }
+    if (good == 1)
+        good = qn__socket_transfer(file, size, sizeof size, 1, until);
+    if (good == 1)
+        good = qn__socket_transfer(file, (void *)described, bytes, 1, until);
+    return good == 1;
+}
+
+/* What a run is that has begun. */
+static int fetch_described(const qn__exchange *p, int file, double until) {
+    unsigned char size[8];
+    int good = qn__socket_transfer(file, size, sizeof size, 0, until);
+    if (good != 1)
+        return good;
+    p->begun->bytes = qn__get_u64(size);
+    if (p->begun->bytes > QN__DESCRIBED_BYTES)
+        return 0;
+    p->begun->described = qn__alloc(p->begun->bytes + 1, 1, NULL);
+    if (!p->begun->described)
+        return 0;
+    good = qn__socket_transfer(file, p->begun->described, p->begun->bytes, 0, until);
+    p->begun->has = good == 1;
+    return good;
+}
+
 static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endpoint,
                              unsigned char session[SESSION_BYTES], double until, qn_error *err) {
     unsigned char message[QN__STATUS_BYTES], bytes[QN__ENDPOINT_BYTES];
@@ -513,10 +549,11 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endp
         await_answer(p, file, until);
         good = qn__socket_transfer(file, message, sizeof message, 0, until);
     }
-    const char *failure = good == 1 ? qn__status_read(message) : NULL;
+    const int begun = good == 1 && p->begun && qn__get_u32(message) == BEGUN;
+    const char *failure = good == 1 && !begun ? qn__status_read(message) : NULL;
     if (failure)
         return qn__fail(err, QN_CLUSTER, "%s", failure);
-    if (good == 1)
+    if (good == 1 && !begun)
         good = qn__socket_transfer(file, session, SESSION_BYTES, 0, until);
     for (uint32_t r = 0; r < p->ranks && good == 1; ++r) {
         good = qn__socket_transfer(file, bytes, sizeof bytes, 0, until);
@@ -524,6 +561,8 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endp
             return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u sent a malformed table of ranks",
                             p->host, p->port);
     }
+    if (good == 1 && begun)
+        good = fetch_described(p, file, until);
     if (good == 1) {
         qn__address_of_peer(file, &endpoint[0].seen);
         return QN_OK;
@@ -546,11 +585,11 @@ static qn_status exchange_as_client(const qn__exchange *place, qn__endpoint *end
 qn_status qn__exchange_run(const qn__exchange *place, qn__endpoint *endpoint, unsigned char key[32],
                            double until, int *held, qn_error *err) {
     unsigned char secret[32], session[SESSION_BYTES];
-    key_of_secret(place->secret, place->run, secret);
+    qn__exchange_secret(place->secret, place->run, secret);
     const qn_status status =
         place->rank == 0 ? exchange_as_server(place, endpoint, secret, session, until, held, err)
                          : exchange_as_client(place, endpoint, secret, session, until, held, err);
     if (status == QN_OK)
-        run_key(secret, session, key);
+        qn__exchange_key(secret, session, key);
     return status;
 }

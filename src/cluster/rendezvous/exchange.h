@@ -6,6 +6,16 @@
 #include "cluster/rendezvous/endpoint.h"
 #include <quern/status.h>
 
+/* What a rank gets that comes to a run which has begun. */
+typedef struct qn__begun {
+    int has;         /* 1: it has begun; the caller releases `described` */
+    char *described; /* what the run is, as its ranks have compared it */
+    uint64_t bytes;
+} qn__begun;
+
+/* Bytes of a description. */
+enum { QN__DESCRIBED_BYTES = 1 << 16 };
+
 typedef struct qn__exchange {
     const char *host;
     uint16_t port;
@@ -20,6 +30,7 @@ typedef struct qn__exchange {
     qn_note_fn note; /* reports, on the calling thread, what the rank waits for: after some seconds,
                         then now and again; may be NULL */
     void *user;      /* passed to `note` */
+    qn__begun *begun; /* filled on a rank other than 0 */
     int again; /* 1: a repeated attempt, because rank 0 ended before all ranks were connected */
 } qn__exchange;
 
@@ -39,5 +50,18 @@ int qn__exchange_is_loopback(const char *host);
  * the caller may try again with `again` set. */
 qn_status qn__exchange_run(const qn__exchange *place, qn__endpoint *endpoint, unsigned char key[32],
                            double until, int *held, qn_error *err);
+
+/* The key with which a rank proves that it belongs to this job, and the key of connections between
+ * ranks, of a random session. */
+enum { QN__SESSION_BYTES = 32 };
+void qn__exchange_secret(const char *secret, const char *run, unsigned char key[32]);
+void qn__exchange_key(const unsigned char secret[32],
+                      const unsigned char session[QN__SESSION_BYTES], unsigned char key[32]);
+/* The listener of rank 0, at the first of the place's ports that is free, which becomes the place's
+ * port. */
+qn_status qn__exchange_listen(qn__exchange *place, int *file, qn_error *err);
+/* The answer to a rank that comes when the run has begun. 0: the rank has ended. */
+int qn__exchange_tell_begun(int file, uint32_t ranks, const qn__endpoint *endpoint,
+                            const char *described, uint64_t bytes, double until);
 
 #endif

@@ -33,6 +33,10 @@ typedef struct connector {
     uint32_t missing;
 } connector;
 
+static int is_there(const qn__mesh *m, uint32_t rank) {
+    return !m->present || qn__ranks_has(m->present, rank);
+}
+
 static void join(connector *c, uint32_t other, int file, int local) {
     if (c->link[other].file >= 0)
         close(c->link[other].file); /* the peer gave it up and connected again */
@@ -47,7 +51,7 @@ static const char *decide(void *user, const qn__hello *other) {
     const connector *c = user;
     const qn__mesh *m = c->mesh;
     if (other->purpose != QN__FOR_TRANSPORT || other->to != m->rank || other->ranks != m->ranks ||
-        other->from <= m->rank || other->from >= m->ranks)
+        other->from <= m->rank || other->from >= m->ranks || !is_there(m, other->from))
         return "another rank was meant";
     return NULL;
 }
@@ -97,7 +101,7 @@ static int expected(const connector *c, uint32_t other) {
 
 static void advance(connector *c, uint32_t other, double now) {
     dial *d = &c->dial[other];
-    if (c->link[other].file >= 0)
+    if (c->link[other].file >= 0 || !is_there(c->mesh, other))
         return;
     if (d->shake.file < 0) {
         if (now >= d->next)
@@ -127,7 +131,7 @@ static void wait_for_news(connector *c, double now) {
     double until = now + 0.5;
     for (uint32_t r = 0; r < c->mesh->rank; ++r) {
         const dial *d = &c->dial[r];
-        if (c->link[r].file >= 0)
+        if (c->link[r].file >= 0 || !is_there(c->mesh, r))
             continue;
         if (d->shake.file >= 0)
             c->poll[count++] =
@@ -166,14 +170,16 @@ static int missing_ended(const connector *c) {
     const qn__mesh *m = c->mesh;
     int ended = m->held != NULL;
     for (uint32_t r = 1; r < m->ranks && ended; ++r)
-        ended = c->link[r].file >= 0 || (m->held[r] >= 0 && news(m->held[r]) < 0);
+        ended =
+            c->link[r].file >= 0 || !is_there(m, r) || (m->held[r] >= 0 && news(m->held[r]) < 0);
     return ended;
 }
 
 static void connect_missing(connector *c) {
     const qn__mesh *m = c->mesh;
-    for (double now = qn__now(); c->missing > 0 && now < m->until && !rank0_ended(c) &&
-                                 !rank0_gave_up(c) && !missing_ended(c);
+    for (double now = qn__now();
+         c->missing > 0 && now < m->until && !rank0_ended(c) && !rank0_gave_up(c) &&
+         !missing_ended(c) && !(m->ends && m->ends(m->user));
          now = qn__now()) {
         qn__acceptor_serve(c->acceptor, now);
         for (uint32_t r = 0; r < m->rank; ++r)
@@ -186,7 +192,7 @@ static void connect_missing(connector *c) {
 static qn_status name_missing(const connector *c, qn_error *err) {
     const qn__mesh *m = c->mesh;
     uint32_t other = 0;
-    while (other == m->rank || c->link[other].file >= 0)
+    while (other == m->rank || !is_there(m, other) || c->link[other].file >= 0)
         ++other;
     if (missing_ended(c)) {
         qn__fail(err, QN_CLUSTER, "rank %u on %s ended before all ranks were connected", other,
@@ -210,6 +216,8 @@ static qn_status lead(const connector *c, qn_status status, qn_error *err) {
     const qn__mesh *m = c->mesh;
     unsigned char message[QN__STATUS_BYTES];
     for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
+        if (!is_there(m, r))
+            continue;
         const int got =
             qn__socket_transfer(c->link[r].file, message, sizeof message, 0, m->until + GRACE);
         const char *failure = got == 1 ? qn__status_read(message) : NULL;
@@ -301,6 +309,8 @@ static qn_status connect_all(connector *c, qn_error *err) {
 
 qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) {
     connector c = {.mesh = mesh, .link = link, .missing = mesh->ranks - 1};
+    for (uint32_t r = 0; r < mesh->ranks; ++r)
+        c.missing -= (uint32_t)!is_there(mesh, r);
     qn_status status = QN_MEMORY;
     for (uint32_t r = 0; r < mesh->ranks; ++r)
         link[r] = (qn__link){.file = -1};

@@ -3,17 +3,21 @@
 #define QN_CLUSTER_RENDEZVOUS_MESH_H
 
 #include "cluster/rendezvous/endpoint.h"
+#include "cluster/transport/ranks.h"
 #include "cluster/transport/socket_transport.h"
 
 typedef struct qn__mesh {
     uint32_t ranks, rank;
-    const qn__endpoint *endpoint;   /* of each rank */
+    const qn__ranks *present;       /* the ranks that are connected, with rank 0; NULL: all */
+    const qn__endpoint *endpoint;   /* of each of them */
     const qn__listeners *listeners; /* of this one */
     const unsigned char *key;       /* 32 bytes, of this run */
     double until;                   /* deadline by qn__now */
     int rank0; /* a connection to rank 0 on which nothing is sent; it closes if rank 0 ends; -1:
                   none */
     const int *held; /* on rank 0: such connections to all ranks, -1 for none; NULL elsewhere */
+    int (*ends)(void *user); /* 1: it is known that a rank will not come; NULL: nothing is */
+    void *user;
 } qn__mesh;
 
 /* Fills link[0 .. ranks-1]. Returns when all ranks have all their connections; rank r connects to

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/timeouts.h"
+#include "cluster/rendezvous/door.h"
 #include "cluster/rendezvous/exchange.h"
 #include "cluster/rendezvous/launcher.h"
 #include "cluster/rendezvous/mesh.h"
@@ -31,6 +32,9 @@ typedef struct gathering {
     qn__exchange place;
     char host[256], run[64];
     int *held; /* connections of the rendezvous, one for each rank; NULL: none */
+    const char *interface;
+    int loopback;
+    qn__begun begun;
 } gathering;
 
 /* -------------------------------------------------------------------------------------- options */
@@ -97,6 +101,7 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
     const int named = !qn__address_is_literal(g->host) && strcmp(g->host, "localhost") != 0;
     place.everywhere = loopback && named && o->key;
     g->place = place;
+    g->loopback = loopback && !place.everywhere;
     return open_endpoints(g, o->interface, loopback && !place.everywhere, err);
 }
 
@@ -175,18 +180,83 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
 /* --------------------------------------------------------------------------------------- result */
 
 /* Machines are numbered by their first rank, so all ranks compute the same numbers. */
-static void number_machines(const gathering *g, qn__peer_info *info) {
+void qn__rendezvous_number(const qn__endpoint *endpoint, uint32_t ranks, qn__peer_info *info) {
     uint32_t machines = 0;
-    for (uint32_t r = 0; r < g->ranks; ++r) {
+    for (uint32_t r = 0; r < ranks; ++r) {
         uint32_t first = 0, before = 0;
-        while (memcmp(g->endpoint[first].machine, g->endpoint[r].machine, 32) != 0)
+        while (memcmp(endpoint[first].machine, endpoint[r].machine, 32) != 0)
             ++first;
         for (uint32_t other = first; other < r; ++other)
             before += info[other].machine == info[first].machine;
         info[r].machine = first == r ? machines++ : info[first].machine;
         info[r].local = before;
-        memcpy(info[r].host, g->endpoint[r].host, sizeof info[r].host);
+        memcpy(info[r].host, endpoint[r].host, sizeof info[r].host);
     }
+}
+
+/* Takes over the endpoints. Runs of other launchers have no address where a rank could come. */
+static void keep_meeting(gathering *g, const char *interface, qn__rendezvous *rendezvous) {
+    qn__meeting *m = &rendezvous->meeting;
+    m->door = -1;
+    m->listeners = (qn__listeners){-1, -1};
+    if (!g->held || g->place.munge || g->place.run)
+        return;
+    m->interface = interface ? qn__copy_text(interface, NULL) : NULL;
+    if (interface && !m->interface)
+        return;
+    m->possible = 1;
+    memcpy(m->host, g->host, sizeof m->host);
+    m->port = g->place.port;
+    m->everywhere = g->place.everywhere;
+    m->loopback = g->loopback;
+    m->rank_timeout = g->rank_timeout;
+    qn__exchange_secret(g->place.secret, NULL, m->secret);
+    m->endpoint = g->endpoint;
+    g->endpoint = NULL;
+}
+
+static void set_ranks(const gathering *g, qn__peer_info *info, qn__rendezvous *rendezvous) {
+    qn__rendezvous_number(g->endpoint, g->ranks, info);
+    rendezvous->ranks = g->ranks;
+    rendezvous->rank = g->rank;
+    rendezvous->info = info;
+}
+
+/* The run has begun. Until it lets this rank in, this rank is alone. */
+static qn_status open_alone(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
+    qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
+    qn__peer_info *info = link ? qn__alloc(g->ranks, sizeof *info, err) : NULL;
+    qn_status status = QN_MEMORY;
+    unsigned char key[32];
+    for (uint32_t r = 0; r < g->ranks && link; ++r)
+        link[r] = (qn__link){.file = -1};
+    qn__random_bytes(key, sizeof key);
+    const qn__transport_setup setup = {.ranks = g->ranks,
+                                       .rank = g->rank,
+                                       .link = link,
+                                       .rank_timeout = g->rank_timeout,
+                                       .key = key,
+                                       .listener = -1};
+    if (info)
+        status = qn__transport_open(&setup, &rendezvous->transport, err);
+    qn__free(link);
+    if (status != QN_OK) {
+        qn__free(info);
+        return status;
+    }
+    set_ranks(g, info, rendezvous);
+    qn__ranks_add(&rendezvous->present, g->rank);
+    keep_meeting(g, g->interface, rendezvous);
+    qn__meeting *m = &rendezvous->meeting;
+    qn__door_watch(g->held[0], g->rank_timeout);
+    m->door = g->held[0];
+    m->listeners = g->listeners;
+    m->described = g->begun.described;
+    m->described_bytes = g->begun.bytes;
+    g->held[0] = -1;
+    g->listeners = (qn__listeners){-1, -1};
+    g->begun.described = NULL;
+    return QN_OK;
 }
 
 /* The transport keeps the listener, to accept connections that are made again. */
@@ -217,10 +287,10 @@ static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_err
         status = qn__transport_open(&setup, &rendezvous->transport, err);
     }
     if (status == QN_OK) {
-        number_machines(g, info);
-        rendezvous->ranks = g->ranks;
-        rendezvous->rank = g->rank;
-        rendezvous->info = info;
+        set_ranks(g, info, rendezvous);
+        for (uint32_t r = 0; r < g->ranks; ++r)
+            qn__ranks_add(&rendezvous->present, r);
+        keep_meeting(g, g->interface, rendezvous);
     } else {
         qn__free(info);
     }
@@ -245,9 +315,15 @@ static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_er
     for (uint32_t r = 0; r < g->ranks; ++r)
         g->held[r] = -1;
     for (;;) {
+        const qn__endpoint own = g->endpoint[g->rank];
+        g->place.begun = &g->begun;
         status = qn__exchange_run(&g->place, g->endpoint, g->key, g->until, g->held, err);
+        g->endpoint[g->rank] = own;
         if (status == QN_OK)
-            status = open_transport(g, rendezvous, err);
+            status =
+                g->begun.has ? open_alone(g, rendezvous, err) : open_transport(g, rendezvous, err);
+        qn__free(g->begun.described);
+        g->begun = (qn__begun){.has = 0};
         let_go(g);
         if (status != QN_BUSY)
             break;
@@ -276,6 +352,7 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
     const double timeout =
         options->rendezvous_timeout > 0 ? options->rendezvous_timeout : QN__RENDEZVOUS_TIMEOUT;
     gathering g = {.listeners = {-1, -1},
+                   .interface = options->interface,
                    .until = qn__now() + timeout,
                    .rank_timeout =
                        options->rank_timeout > 0 ? options->rank_timeout : QN__RANK_TIMEOUT};
@@ -311,8 +388,16 @@ qn_status qn__rendezvous_listen(qn__rendezvous *rendezvous, const qn__transport_
 }
 
 void qn__rendezvous_end(qn__rendezvous *rendezvous) {
+    qn__meeting *m = &rendezvous->meeting;
     qn__transport_close(rendezvous->transport);
     qn__free(rendezvous->info);
+    if (rendezvous->ranks > 0 && m->door >= 0)
+        close(m->door);
+    if (rendezvous->ranks > 0)
+        qn__listeners_close(&m->listeners);
+    qn__free(m->endpoint);
+    qn__free(m->interface);
+    qn__free(m->described);
     memset(rendezvous, 0, sizeof *rendezvous);
 }
 

@@ -2,6 +2,7 @@
 #ifndef QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_H
 #define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_H
 
+#include "cluster/rendezvous/endpoint.h"
 #include "cluster/transport/ranks.h"
 #include "cluster/transport/transport.h"
 #include <quern/cluster.h>
@@ -13,10 +14,29 @@ typedef struct qn__peer_info {
     uint32_t local;   /* index among these */
 } qn__peer_info;
 
+/* What a run keeps whose ranks met at an address (HOST:PORT), so that ranks can join it later. */
+typedef struct qn__meeting {
+    int possible; /* 0: the rest is not set */
+    char host[256];
+    uint16_t port;
+    int everywhere, loopback;
+    char *interface; /* NULL: all */
+    unsigned char secret[32];
+    double rank_timeout;
+    qn__endpoint *endpoint; /* of each rank */
+    /* Of a rank that came when the run had begun, and is not let in yet: */
+    int door; /* its connection to rank 0; -1: any other rank */
+    qn__listeners listeners;
+    char *described; /* what the run is */
+    uint64_t described_bytes;
+} qn__meeting;
+
 /* The transport of a run whose ranks are all connected; the handshakes are done. */
 typedef struct qn__rendezvous {
     uint32_t ranks, rank;
     qn__peer_info *info; /* of each rank; belongs to the rendezvous */
+    qn__ranks present;   /* the ranks that the transport connects, and this one */
+    qn__meeting meeting;
     qn__transport *transport;
     char launcher[64];
 } qn__rendezvous;
@@ -25,6 +45,8 @@ typedef struct qn__rendezvous {
  * failure the rendezvous is empty. Nothing is received before qn__rendezvous_listen. */
 qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous *rendezvous,
                                qn_error *err);
+/* Numbers the machines of the ranks' endpoints, and fills their hosts. */
+void qn__rendezvous_number(const qn__endpoint *endpoint, uint32_t ranks, qn__peer_info *info);
 /* From now on events are delivered. */
 qn_status qn__rendezvous_listen(qn__rendezvous *rendezvous, const qn__transport_events *events,
                                 qn_error *err);

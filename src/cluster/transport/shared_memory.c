@@ -113,6 +113,20 @@ void qn__common_close(qn__common *c) {
     *c = (qn__common){.file = -1};
 }
 
+void qn__common_forget(qn__common *c) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->mappings; ++i)
+        if (c->mapping[i].slot >= FIRST_HEAP)
+            c->mapping[kept++] = c->mapping[i];
+        else
+            munmap(c->mapping[i].memory, c->mapping[i].bytes);
+    c->mappings = kept;
+    c->rank_state = NULL;
+    if (c->file >= 0) /* memory that is only unmapped stays in the file */
+        (void)fallocate(c->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        (off_t)(FIRST_PART * SLOT), (off_t)((FIRST_HEAP - FIRST_PART) * SLOT));
+}
+
 int64_t *qn__common_part(qn__common *c, uint32_t local, uint64_t words, qn_error *err) {
     return slot_of(c, FIRST_PART + local, words * 8, err);
 }

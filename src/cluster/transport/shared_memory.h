@@ -50,6 +50,9 @@ int qn__common_file(void);
 qn_status qn__common_open(qn__common *common, int file, uint32_t index, uint32_t locals,
                           qn_error *err);
 void qn__common_close(qn__common *common);
+/* Unmaps rank states, parts and totals, and frees the last two, whose words become 0 for ranks that
+ * still use them. The heap stays. */
+void qn__common_forget(qn__common *common);
 
 /* The part of a rank of this machine, with space for so many words. Earlier mappings stay valid and
  * refer to the same memory, if it is shared. */

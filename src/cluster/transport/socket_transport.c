@@ -312,6 +312,11 @@ void qn__transport_close(qn__transport *base) {
     destroy(transport);
 }
 
+void qn__transport_abandon(qn__transport *base) {
+    if (base)
+        destroy(qn__socket_transport_of(base));
+}
+
 /* ----------------------------------------------------------------------------- file descriptors */
 
 qn_status qn__transport_send_file(qn__transport *base, uint32_t to, int file, qn_error *err) {

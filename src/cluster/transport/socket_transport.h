@@ -29,6 +29,9 @@ qn_status qn__transport_listen(qn__transport *transport, const qn__transport_eve
  * rank_timeout; then frees. When it returns, all events have been delivered. Accepts NULL. */
 void qn__transport_close(qn__transport *transport);
 
+/* Closes the connections of a transport that does not listen, without a word. Accepts NULL. */
+void qn__transport_abandon(qn__transport *transport);
+
 /* Passes a file descriptor over a local link. `file` stays the caller's; the receiver owns the
  * descriptor returned. -1 if none came within `seconds` or that rank is gone. */
 qn_status qn__transport_send_file(qn__transport *transport, uint32_t to, int file, qn_error *err);

@@ -540,7 +540,7 @@ static void add_rank(qn__text *t, const qn_rank_report *r) {
                  r->bytes_out, r->bytes_in, r->bytes_early, r->counted_out, r->counted_in,
                  r->bytes_shared, r->recoveries);
     add_field(t, "longest_recovery", r->longest_recovery);
-    qn__text_add(t, "}");
+    qn__text_add(t, ", \"joined_after\": %" PRIu64 "}", r->joined_after);
 }
 
 /* A row for each label. */

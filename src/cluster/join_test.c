@@ -1,0 +1,246 @@
+/* Ranks that join a run: they return, fall while they are let in, or are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cluster/thread_ranks_test.h"
+#include <string.h>
+
+enum { WORDS = 70000, CHUNKS = 7, RETURNS_AT = 3, WAITS_AT = 5, ROUNDS = 12 };
+
+/* What the rank that is missing from round RETURNS_AT on does. */
+typedef enum guest_kind { RETURNS, FALLS, DIFFERS, HAS_ANOTHER_KEY } guest_kind;
+
+static struct {
+    guest_kind kind;
+    uint32_t let_in;   /* of rank 0: ranks that were let in */
+    uint32_t attempts; /* and how often it tried */
+    int leaves;        /* another rank ends when it should let the first one in */
+    atomic_int refused;
+} course;
+
+static void add(int64_t *part, uint64_t round, qn__chunk_range range) {
+    for (uint64_t w = 0; w < WORDS; ++w)
+        for (uint32_t u = range.first; u < range.first + range.count; ++u)
+            part[w] += (int64_t)((u + 1) * (w ^ round));
+}
+
+static int is_right(const int64_t *total, uint64_t round) {
+    for (uint64_t w = 0; w < WORDS; ++w)
+        if (total[w] != (int64_t)((w ^ round) * (CHUNKS * (CHUNKS + 1) / 2)))
+            return 0;
+    return 1;
+}
+
+static qn_status one_round(thread_ranks_member *m, uint64_t round) {
+    const qn__reduction what = {QN__REDUCTION_STEP, WORDS, CHUNKS};
+    const int64_t *total = NULL;
+    uint32_t held = 0;
+    int more = 1;
+    qn_status status = qn__reduction_begin(m->cluster, &what, &m->err);
+    if (status != QN_OK)
+        return status;
+    int64_t *part = qn__reduction_part(m->cluster);
+    memset(part, 0, WORDS * sizeof *part);
+    while (status == QN_OK && more) {
+        qn__chunk_range range;
+        for (; qn__reduction_chunks(m->cluster, &range); held += range.count)
+            add(part, round, range);
+        status = qn__reduction_finish(m->cluster, held, &more, &total, &m->err);
+    }
+    m->result += status == QN_OK && is_right(total, round);
+    return status;
+}
+
+static qn_status compare(thread_ranks_member *m, const char *colour) {
+    const qn_agreement item = {sizeof item, "the colour", colour, "paint it"};
+    return qn__cluster_agree(m->cluster, NULL, &item, 1, NULL, &m->err);
+}
+
+/* Ends this rank, and starts it again. */
+static qn_status begin_again(thread_ranks_member *m, const char *colour) {
+    qn_cluster_leave(m->cluster);
+    m->cluster = NULL;
+    qn_status status = qn_cluster_join(&m->options, &m->cluster, &m->err);
+    if (status != QN_OK)
+        return status;
+    assert_true(qn__cluster_is_joining(m->cluster));
+    assert_false(qn_cluster_is_writer(m->cluster));
+    status = compare(m, colour);
+    return status;
+}
+
+/* It is ready, and ends when it is invited. */
+static void fall(thread_ranks_member *m) {
+    assert_int_equal(begin_again(m, "red"), QN_OK);
+    const int door = m->cluster->rendezvous.meeting.door;
+    assert_true(qn__door_ready(door));
+    while (!qn__door_said(door, 1))
+        ;
+}
+
+static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
+    if (course.kind == FALLS)
+        fall(m);
+    if (course.kind == HAS_ANOTHER_KEY)
+        m->options.key = "another secret";
+    qn_status status = begin_again(m, course.kind == DIFFERS ? "blue" : "red");
+    if (status == QN_OK)
+        status = qn__cluster_enter(m->cluster, &m->err);
+    if (status == QN_OK)
+        status = qn__cluster_from_first(m->cluster, round, sizeof *round, &m->err);
+    atomic_store(&course.refused, status != QN_OK);
+    return status;
+}
+
+/* Until the other rank is ready, or was refused. */
+static void await_guest(qn_cluster *c) {
+    while (!course.let_in && !atomic_load(&course.refused) &&
+           !atomic_load(&c->reducer->requests.requested[QN__REQUEST_JOIN])) {
+        usleep(1000);
+        qn__cluster_ask_door(c);
+    }
+}
+
+static qn_status let_in(thread_ranks_member *m, uint64_t *round) {
+    uint32_t joined, ranks = qn_cluster_ranks(m->cluster);
+    uint64_t next = *round + 1;
+    qn_status status = qn__cluster_let_in(m->cluster, &joined, &m->err);
+    if (qn_cluster_rank(m->cluster) == 0) {
+        course.attempts++;
+        course.let_in += joined < ranks;
+        m->cluster->next_guest = 0; /* in the next round again */
+    }
+    if (status == QN_OK && joined < ranks)
+        status = qn__cluster_from_first(m->cluster, &next, sizeof next, &m->err);
+    return status;
+}
+
+/* Rank 0 ends. Then the rank writes that was there from the beginning. */
+static void end_without_first(thread_ranks_member *m) {
+    uint64_t own = 1, all[3];
+    if (qn_cluster_rank(m->cluster) == 0) {
+        qn_cluster_leave(m->cluster);
+        m->cluster = NULL;
+        return;
+    }
+    while (qn_cluster_alive(m->cluster) > 2)
+        usleep(1000);
+    m->status = qn__cluster_gather(m->cluster, &own, sizeof own, all, &m->err);
+    m->code = qn_cluster_is_writer(m->cluster);
+}
+
+static void work(thread_ranks_member *m) {
+    const uint32_t rank = qn_cluster_rank(m->cluster);
+    m->status = compare(m, "red");
+    qn__cluster_open_door(m->cluster);
+    for (uint64_t round = 0; round < ROUNDS && m->status == QN_OK; ++round) {
+        if (rank == 1 && round == RETURNS_AT && (m->status = come_back(m, &round)) != QN_OK)
+            return;
+        if (rank == 0 && round >= WAITS_AT)
+            await_guest(m->cluster);
+        m->status = one_round(m, round);
+        if (m->status != QN_OK || !qn__cluster_letting_in(m->cluster))
+            continue;
+        if (course.leaves && rank == 2) {
+            qn_cluster_leave(m->cluster);
+            m->cluster = NULL;
+            return;
+        }
+        m->status = let_in(m, &round);
+    }
+    qn__cluster_close_door(m->cluster);
+    if (course.kind == RETURNS && m->status == QN_OK)
+        end_without_first(m);
+}
+
+static void run(thread_ranks *c) {
+    thread_ranks_work(c);
+    for (uint32_t r = 0; r < c->count; ++r)
+        if (c->member[r].status != QN_OK)
+            print_message("rank %u: %s\n", r, c->member[r].err.what);
+}
+
+static void begin(thread_ranks *c, guest_kind kind, const char *machines) {
+    memset(&course, 0, sizeof course);
+    course.kind = kind;
+    thread_ranks_prepare(c, 3, machines, work);
+    for (uint32_t r = 0; r < c->count; ++r)
+        c->member[r].options.key = "a secret of this test";
+}
+
+static void test_return(void **state) {
+    (void)state;
+    static const char *const machines[] = {"AAA", "ABC", "ABA", "AAB"};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; ++i) {
+        thread_ranks c;
+        begin(&c, RETURNS, machines[i]);
+        run(&c);
+        for (uint32_t r = 0; r < c.count; ++r) {
+            assert_int_equal(c.member[r].status, QN_OK);
+            if (r != 1)
+                assert_int_equal(c.member[r].result, ROUNDS);
+        }
+        assert_int_equal(course.let_in, 1);
+        assert_int_equal(c.member[1].result, RETURNS_AT + ROUNDS - WAITS_AT - 1);
+        assert_non_null(strstr(c.member[0].notes, " has joined"));
+        assert_int_equal(c.member[1].code, 0);
+        assert_int_equal(c.member[2].code, 1);
+    }
+}
+
+static void test_fall(void **state) {
+    (void)state;
+    thread_ranks c;
+    begin(&c, FALLS, "ABC");
+    run(&c);
+    assert_int_equal(course.let_in, 1);
+    assert_true(course.attempts > 1);
+    for (uint32_t r = 0; r < c.count; ++r)
+        assert_int_equal(c.member[r].status, QN_OK);
+    assert_int_equal(c.member[0].result, ROUNDS);
+    assert_int_equal(c.member[2].result, ROUNDS);
+}
+
+/* The others work on with the one that joins. */
+static void test_another_leaves(void **state) {
+    (void)state;
+    thread_ranks c;
+    begin(&c, RETURNS, "ABC");
+    course.leaves = 1;
+    run(&c);
+    assert_int_equal(c.member[0].status, QN_OK);
+    assert_int_equal(c.member[1].status, QN_OK);
+    assert_int_equal(c.member[0].result, ROUNDS);
+    assert_int_equal(course.let_in, 1);
+}
+
+static void check_refused(guest_kind kind, qn_status status, const char *text) {
+    thread_ranks c;
+    begin(&c, kind, "AAB");
+    run(&c);
+    assert_int_equal(c.member[1].status, status);
+    assert_non_null(strstr(c.member[1].err.what, text));
+    assert_int_equal(course.let_in, 0);
+    assert_int_equal(c.member[0].result, ROUNDS);
+    assert_int_equal(c.member[2].result, ROUNDS);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_refused(DIFFERS, QN_MISMATCH, "in the colour: blue, not red");
+    check_refused(HAS_ANOTHER_KEY, QN_CLUSTER, "holds another key");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_return),
+        cmocka_unit_test(test_fall),
+        cmocka_unit_test(test_another_leaves),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

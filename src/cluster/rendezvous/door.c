@@ -1,0 +1,358 @@
+#include "cluster/rendezvous/door.h"
+
+#include "base/memory.h"
+#include "base/system/clock.h"
+#include "base/system/float_state.h"
+#include "base/system/threads.h"
+#include "cluster/rendezvous/mesh.h"
+#include "cluster/transport/acceptor.h"
+#include "cluster/transport/wire.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Seconds in which a rank takes what the door sends. */
+static const double PATIENCE = 5;
+
+/* A rank at the door. */
+typedef struct guest {
+    int file; /* -1: there is none */
+    enum { COMES, PREPARES, READY, INVITED } state;
+    size_t got; /* bytes of its endpoint */
+    unsigned char bytes[QN__ENDPOINT_BYTES];
+    qn__endpoint endpoint;
+} guest;
+
+struct qn__door {
+    uint32_t ranks;
+    qn__listeners listeners;
+    unsigned char secret[32];
+    char *described;
+    uint64_t described_bytes;
+    int wake, started, ending; /* wake: an eventfd */
+    pthread_t thread;
+    pthread_mutex_t lock; /* for what follows, and `ending` */
+    qn__endpoint *endpoint;
+    guest *guest; /* of each rank */
+    struct pollfd *poll;
+    qn__acceptor *acceptor;
+    char refusal[QN__VERDICT_TEXT];
+};
+
+/* ------------------------------------------------------------------------------- ranks that come
+ */
+
+static void send_away(guest *g) {
+    close(g->file);
+    *g = (guest){.file = -1};
+}
+
+static const char *refuse(qn__door *door, const qn_error *why) {
+    snprintf(door->refusal, sizeof door->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
+    return door->refusal;
+}
+
+static const char *decide(void *user, const qn__hello *other) {
+    qn__door *door = user;
+    const qn__endpoint *own = &door->endpoint[0];
+    qn_error why;
+    if (own->wire != other->wire || own->contract != other->contract ||
+        strcmp(own->version, other->version) != 0) {
+        qn__mesh_other_version(other->from, other->host, other->version, other->contract,
+                               other->wire, own, &why);
+        return refuse(door, &why);
+    }
+    if (other->purpose != QN__FOR_RENDEZVOUS)
+        return "this is the rendezvous address, not a rank's own transport";
+    if (other->ranks != door->ranks) {
+        qn__fail(&why, QN_CLUSTER,
+                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
+                 other->host, other->ranks, own->host, door->ranks);
+        return refuse(door, &why);
+    }
+    if (other->from == 0 || other->from >= door->ranks) {
+        qn__fail(&why, QN_CLUSTER, "there is no space for a further rank %u, on %s, in a run of %u",
+                 other->from, other->host, door->ranks);
+        return refuse(door, &why);
+    }
+    return NULL;
+}
+
+static void joined(void *user, const qn__hello *other, int file, int local) {
+    qn__door *door = user;
+    guest *g = &door->guest[other->from];
+    (void)local;
+    if (g->file >= 0 && g->state == INVITED) {
+        close(file); /* it was started again, and comes again */
+        return;
+    }
+    if (g->file >= 0)
+        send_away(g); /* the same */
+    *g = (guest){.file = file, .state = COMES};
+}
+
+/* Reads what has come from a guest. */
+static void serve(qn__door *door, guest *g) {
+    unsigned char byte[1];
+    const int comes = g->state == COMES;
+    const ssize_t n =
+        comes ? recv(g->file, g->bytes + g->got, QN__ENDPOINT_BYTES - g->got, MSG_DONTWAIT)
+              : recv(g->file, byte, 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (n <= 0) {
+        send_away(g);
+        return;
+    }
+    if (!comes) {
+        g->state = READY;
+        return;
+    }
+    g->got += (size_t)n;
+    if (g->got < QN__ENDPOINT_BYTES)
+        return;
+    if (!qn__endpoint_read(g->bytes, &g->endpoint) ||
+        !qn__exchange_tell_begun(g->file, door->ranks, door->endpoint, door->described,
+                                 door->described_bytes, qn__now() + PATIENCE)) {
+        send_away(g);
+        return;
+    }
+    qn__address_of_peer(g->file, &g->endpoint.seen);
+    g->state = PREPARES;
+}
+
+/* The files to wait for. */
+static size_t list(const qn__door *door) {
+    size_t count = qn__acceptor_polls(door->acceptor, door->poll);
+    door->poll[count++] = (struct pollfd){.fd = door->wake, .events = POLLIN};
+    for (uint32_t r = 1; r < door->ranks; ++r)
+        if (door->guest[r].file >= 0 && door->guest[r].state != INVITED)
+            door->poll[count++] = (struct pollfd){.fd = door->guest[r].file, .events = POLLIN};
+    return count;
+}
+
+static void *door_main(void *argument) {
+    qn__door *door = argument;
+    qn__float_state_set();
+    pthread_mutex_lock(&door->lock);
+    while (!door->ending) {
+        uint64_t number;
+        const size_t count = list(door);
+        pthread_mutex_unlock(&door->lock);
+        qn__socket_wait(door->poll, count, 1);
+        (void)!read(door->wake, &number, sizeof number);
+        pthread_mutex_lock(&door->lock);
+        qn__acceptor_serve(door->acceptor, qn__now());
+        for (uint32_t r = 1; r < door->ranks; ++r)
+            if (door->guest[r].file >= 0 && door->guest[r].state != INVITED)
+                serve(door, &door->guest[r]);
+    }
+    pthread_mutex_unlock(&door->lock);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------- open and close */
+
+static qn_status start(qn__door *door, qn_error *err) {
+    door->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (door->wake < 0)
+        return qn__fail_errno(err, "watch", "the door of the run");
+    *door->acceptor = (qn__acceptor){.listeners = &door->listeners,
+                                     .key = door->secret,
+                                     .user = door,
+                                     .decide = decide,
+                                     .joined = joined};
+    qn__hello_fill(&door->acceptor->own, QN__FOR_RENDEZVOUS, 0, UINT32_MAX, door->ranks);
+    qn__acceptor_open(door->acceptor);
+    door->started = qn__thread_start(&door->thread, NULL, door_main, door) == 0;
+    return door->started ? QN_OK : qn__fail(err, QN_MEMORY, "cannot start the thread of the door");
+}
+
+qn_status qn__door_open(const qn__rendezvous *rendezvous, const char *described, uint64_t bytes,
+                        qn__door **out, qn_error *err) {
+    const qn__meeting *m = &rendezvous->meeting;
+    const uint32_t n = rendezvous->ranks;
+    qn__exchange place = {.host = m->host, .port = m->port, .everywhere = m->everywhere};
+    *out = NULL;
+    qn__door *door = qn__alloc(1, sizeof *door, err);
+    if (!door)
+        return QN_MEMORY;
+    door->ranks = n;
+    door->listeners = (qn__listeners){-1, -1};
+    door->wake = -1;
+    memcpy(door->secret, m->secret, sizeof door->secret);
+    pthread_mutex_init(&door->lock, NULL);
+    door->described = qn__alloc(bytes + 1, 1, err);
+    door->endpoint = qn__alloc(n, sizeof *door->endpoint, err);
+    door->guest = qn__alloc(n, sizeof *door->guest, err);
+    door->poll = qn__alloc(n + 1 + QN__ACCEPTOR_POLLS, sizeof *door->poll, err);
+    door->acceptor = qn__alloc(1, sizeof *door->acceptor, err);
+    for (uint32_t r = 0; r < n && door->guest; ++r)
+        door->guest[r].file = -1;
+    qn_status status = QN_MEMORY;
+    if (door->described && door->endpoint && door->guest && door->poll && door->acceptor) {
+        memcpy(door->described, described, bytes);
+        door->described_bytes = bytes;
+        memcpy(door->endpoint, m->endpoint, n * sizeof *door->endpoint);
+        status = qn__exchange_listen(&place, &door->listeners.tcp, err);
+    }
+    if (status == QN_OK)
+        status = start(door, err);
+    if (status == QN_OK)
+        *out = door;
+    else
+        qn__door_close(door);
+    return status;
+}
+
+static void say(int file, qn__door_word word) {
+    unsigned char bytes[4];
+    qn__put_u32(bytes, word);
+    (void)qn__socket_transfer(file, bytes, sizeof bytes, 1, qn__now() + PATIENCE);
+}
+
+void qn__door_close(qn__door *door) {
+    const uint64_t one = 1;
+    if (!door)
+        return;
+    if (door->started) {
+        pthread_mutex_lock(&door->lock);
+        door->ending = 1;
+        pthread_mutex_unlock(&door->lock);
+        (void)!write(door->wake, &one, sizeof one);
+        pthread_join(door->thread, NULL);
+        qn__acceptor_close(door->acceptor);
+    }
+    for (uint32_t r = 0; r < door->ranks && door->guest; ++r)
+        if (door->guest[r].file >= 0) {
+            say(door->guest[r].file, QN__DOOR_OVER);
+            send_away(&door->guest[r]);
+        }
+    if (door->wake >= 0)
+        close(door->wake);
+    qn__listeners_close(&door->listeners);
+    pthread_mutex_destroy(&door->lock);
+    qn__free(door->described);
+    qn__free(door->endpoint);
+    qn__free(door->guest);
+    qn__free(door->poll);
+    qn__free(door->acceptor);
+    explicit_bzero(door->secret, sizeof door->secret);
+    qn__free(door);
+}
+
+/* ------------------------------------------------------------------------------ the other thread
+ */
+
+int qn__door_waits(qn__door *door, const qn__ranks *members, uint32_t *rank,
+                   qn__endpoint *endpoint) {
+    int waits = 0;
+    pthread_mutex_lock(&door->lock);
+    for (uint32_t r = 1; r < door->ranks && !waits; ++r)
+        if (door->guest[r].file >= 0 && door->guest[r].state == READY &&
+            !qn__ranks_has(members, r)) {
+            *rank = r;
+            *endpoint = door->guest[r].endpoint;
+            waits = 1;
+        }
+    pthread_mutex_unlock(&door->lock);
+    return waits;
+}
+
+int qn__door_invite(qn__door *door, uint32_t rank, const qn__invitation *invitation,
+                    const qn__endpoint *endpoint) {
+    unsigned char one[QN__ENDPOINT_BYTES], word[4];
+    const double until = qn__now() + PATIENCE;
+    qn__invitation copy = *invitation;
+    pthread_mutex_lock(&door->lock);
+    guest *g = &door->guest[rank];
+    const int file = g->file >= 0 && g->state == READY ? g->file : -1;
+    if (file >= 0)
+        g->state = INVITED;
+    pthread_mutex_unlock(&door->lock);
+    if (file < 0)
+        return -1;
+    qn__put_u32(word, QN__DOOR_INVITES);
+    int good = qn__socket_transfer(file, word, sizeof word, 1, until);
+    if (good == 1)
+        good = qn__socket_transfer(file, &copy, sizeof copy, 1, until);
+    for (uint32_t r = 0; r < door->ranks && good == 1; ++r) {
+        qn__endpoint_write(&endpoint[r], one);
+        good = qn__socket_transfer(file, one, sizeof one, 1, until);
+    }
+    return file;
+}
+
+void qn__door_tell(qn__door *door, uint32_t rank, qn__door_word word) {
+    const uint64_t one = 1;
+    pthread_mutex_lock(&door->lock);
+    guest *g = &door->guest[rank];
+    if (g->file >= 0 && g->state == INVITED) {
+        say(g->file, word);
+        if (word == QN__DOOR_LETS_IN)
+            send_away(g);
+        else
+            g->state = READY;
+    }
+    pthread_mutex_unlock(&door->lock);
+    (void)!write(door->wake, &one, sizeof one);
+}
+
+void qn__door_update(qn__door *door, const qn__endpoint *endpoint) {
+    pthread_mutex_lock(&door->lock);
+    memcpy(door->endpoint, endpoint, door->ranks * sizeof *endpoint);
+    pthread_mutex_unlock(&door->lock);
+}
+
+/* ------------------------------------------------------------------------ on the rank that comes
+ */
+
+void qn__door_watch(int file, double seconds) {
+    const int one = 1, idle = seconds < 1 ? 1 : seconds > 3600 ? 3600 : (int)seconds;
+    setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(file, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof one);
+}
+
+int qn__door_ready(int file) {
+    unsigned char byte[1] = {1};
+    return qn__socket_transfer(file, byte, sizeof byte, 1, qn__now() + PATIENCE) == 1;
+}
+
+int qn__door_said(int file, double seconds) {
+    struct pollfd wait = {.fd = file, .events = POLLIN};
+    qn__socket_wait(&wait, 1, seconds);
+    return wait.revents != 0;
+}
+
+qn__door_word qn__door_hear(int file, uint32_t ranks, uint32_t rank, qn__invitation *invitation,
+                            qn__endpoint *endpoint, double until) {
+    unsigned char word[4], one[QN__ENDPOINT_BYTES];
+    qn__endpoint other;
+    if (qn__socket_transfer(file, word, sizeof word, 0, until) != 1)
+        return QN__DOOR_OVER;
+    const uint32_t said = qn__get_u32(word);
+    if (said == QN__DOOR_LETS_IN || said == QN__DOOR_AGAIN)
+        return (qn__door_word)said;
+    int good = said == QN__DOOR_INVITES &&
+               qn__socket_transfer(file, invitation, sizeof *invitation, 0, until) == 1 &&
+               qn__ranks_has(&invitation->present, 0) && qn__ranks_has(&invitation->present, rank);
+    for (uint32_t r = ranks; r < QN__MAX_RANKS && good; ++r)
+        good = !qn__ranks_has(&invitation->present, r);
+    for (uint32_t r = 0; r < ranks && good; ++r) {
+        good = qn__socket_transfer(file, one, sizeof one, 0, until) == 1 &&
+               qn__endpoint_read(one, &other);
+        if (good && r != rank)
+            endpoint[r] = other;
+    }
+    if (good)
+        qn__address_of_peer(file, &endpoint[0].seen);
+    return good ? QN__DOOR_INVITES : QN__DOOR_OVER;
+}
