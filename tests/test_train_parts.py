@@ -83,6 +83,23 @@ def test_numbers_fitted_to_columns(quern, run_quern, tables, tmp_path, more):
     assert recipes.sha256(tmp_path / "m") == digest
 
 
+def test_rows_that_become_inputs(quern, run_quern, tmp_path):
+    """Categories, dates and gaps: an item is made of its row when it is needed. A rank keeps less than all items."""
+    draw = numpy.random.default_rng(9)
+    for i, rows in enumerate([2500, 900, 2400]):
+        lines = [f"{k % 3},{'' if k % 9 == 4 else f'c{k % 239}'},{'' if k % 7 == 3 else f'{number:.4f}'},"
+                 f"{'' if k % 11 == 2 else f'2026-{1 + k % 12:02}-03'}" for k, number in enumerate(draw.normal(size=rows))]
+        (tmp_path / f"p{i}.csv").write_text("\n".join(["y,city,size,day", *lines]) + "\n")
+    more = ["--label", "y", "--valid", "0.2", "--missing", "median", "--scale", "standard", "--epochs", "2",
+            "--model", "dense 3 softmax", "--threads", "1", "--batch", "256", "-o"]
+    one = run_quern("train", *named("--data", tmp_path, "p{}.csv", range(3)), *more, tmp_path / "a")
+    done = ranks.run(quern, 3, "train", *named("--data-parts", tmp_path, "p{}.csv", range(3)), *more, tmp_path / "m",
+                     "--part-cache", "4")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "m").read_bytes()
+    for note in ('645 values of column "city" are missing', '528 dates of column "day" are missing'):
+        assert note in one.stderr and note in done[0][2]
+
+
 def test_files_of_each_rank(quern, tables, of_table, tmp_path):
     own = {i: ["--data-parts", tables / f"p{i}.csv"] for i in range(4)}
     done = ranks.run(quern, 4, "train", *TABLE, "-o", tmp_path / "m", own=own)

@@ -283,6 +283,13 @@ void qn__fault_space_destroy(qn__fault_space *s) {
 
 const uint8_t *qn__fault_space_memory(const qn__fault_space *s) { return s->memory; }
 
+void qn__fault_space_forget(qn__fault_space *s) {
+    pthread_mutex_lock(&s->lock);
+    while (s->count > 0)
+        drop_oldest(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
 qn_status qn__fault_space_check(qn__fault_space *s, qn_error *err) {
     pthread_mutex_lock(&s->lock);
     const qn_error why = s->error;

@@ -35,6 +35,9 @@ void qn__fault_space_destroy(qn__fault_space *space);
 
 const uint8_t *qn__fault_space_memory(const qn__fault_space *space);
 
+/* Drops all that can be dropped. An access brings it again. */
+void qn__fault_space_forget(qn__fault_space *space);
+
 /* Fails as the first call of `fill` that failed: what that had to fill reads as zeros. */
 qn_status qn__fault_space_check(qn__fault_space *space, qn_error *err);
 

@@ -27,6 +27,9 @@ struct qn_parts {
 
 static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->first[parts->ranks]; }
 
+/* How many values of a feature are missing in the whole. */
+uint64_t qn__parts_missing(const qn_parts *parts, uint32_t feature);
+
 /* ------------------------------------------------------------------ collective */
 
 /* This rank cannot go on: its failure is that of all ranks. Returns `status`. */

@@ -198,3 +198,11 @@ void qn__part_heads_release(const qn_parts *parts, qn__part_heads *heads) {
     qn__free(heads->part);
     qn__parts_blobs_release(&heads->blobs);
 }
+
+uint64_t qn__parts_missing(const qn_parts *parts, uint32_t feature) {
+    uint64_t missing = 0;
+    for (uint32_t r = 0; r < parts->ranks; r++)
+        if (parts->heads->part[r].data)
+            missing += parts->heads->part[r].items - parts->heads->part[r].column[feature].present;
+    return missing;
+}

@@ -34,7 +34,8 @@ typedef struct whole {
     qn__part_rows rows;
     qn__remote_rows remote;
     int partial;
-    int random;                  /* 1: the system knows that own rows are read in a random order */
+    uint64_t kept;               /* bytes of values, at most */
+    atomic_int random;           /* 1: the system knows that own rows are read in a random order */
     void *snapshot;              /* of `like`, for its schema and notes */
     _Atomic(qn_data *) *adopted; /* of each rank: its part, where this rank read it again */
 } whole;
@@ -192,7 +193,7 @@ static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, q
 static qn__asked_rows *ask_rows(void *user, const uint64_t *row, uint8_t *const *to, uint32_t count,
                                 qn_error *err) {
     whole *w = user;
-    if (w->parts->own->in_file && !w->random++)
+    if (w->parts->own->in_file && !atomic_fetch_add(&w->random, 1))
         qn__page_order(w->parts->own, 1);
     return qn__part_rows_ask(&w->rows, row, to, count, err);
 }
@@ -206,6 +207,8 @@ static void drop_rows(void *user, qn__asked_rows *asked) {
     whole *w = user;
     qn__part_rows_drop(&w->rows, asked);
 }
+
+static void forget_rows(void *user) { qn__fault_space_forget(((whole *)user)->space); }
 
 /* Other ranks have got rows of this part: a change of its file ends the job of all. */
 static qn_status check_rows(void *user, qn_error *err) {
@@ -303,11 +306,13 @@ static void point(whole *w, qn_data *data) {
     w->remote = (qn__remote_rows){.values = memory,
                                   .parts = w->parts,
                                   .partial = w->partial,
+                                  .kept = w->kept,
                                   .user = w,
                                   .ask = ask_rows,
                                   .take = take_rows,
                                   .drop = drop_rows,
-                                  .check = check_rows};
+                                  .check = check_rows,
+                                  .forget = forget_rows};
     data->remote = &w->remote;
 }
 
@@ -344,6 +349,7 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
     const qn__fault_filler filler = {w, fill};
     uint64_t droppable = 0;
     const uint64_t bytes = lay_out(w, &droppable);
+    w->kept = kept;
     w->partial = kept < droppable;
     w->adopted = (_Atomic(qn_data *) *)qn__alloc(parts->ranks, sizeof *w->adopted, err);
     qn_status status = w->adopted ? check_stride(w, err) : QN_MEMORY;

@@ -5,8 +5,11 @@
 #include "data/cells/category_find.h"
 #include "data/cells/commas.h"
 #include "data/cells/date_column.h"
+#include "data/parts/parts.h"
+#include "data/prepare/coded_items.h"
 #include "data/table/date_parts.h"
 #include "data/table/dates.h"
+#include "data/table/remote_rows.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +145,7 @@ typedef struct encoder {
     const char *what;
     column *column;
     uint32_t inputs;
+    int uncounted; /* 1: what is missing or unseen is not counted: several threads encode */
 } encoder;
 
 /* A column that the model knows as categories may hold nothing but numbers or days in another file:
@@ -208,12 +212,11 @@ static qn_status prepare(encoder *e, qn_error *err) {
 /* The input that is 1 for this value of a column of categories, or NOWHERE. */
 static uint32_t hot(encoder *e, uint32_t k, float value) {
     column *c = &e->column[k];
-    if (qn__is_missing(value)) {
-        ++c->missing;
-        return NOWHERE;
+    const uint32_t category = qn__is_missing(value) ? NOWHERE : category_of(e, k, value);
+    if (!e->uncounted) {
+        c->missing += qn__is_missing(value) != 0 ? 1u : 0u;
+        c->unseen += category == NOWHERE && !qn__is_missing(value) ? 1u : 0u;
     }
-    const uint32_t category = category_of(e, k, value);
-    c->unseen += category == NOWHERE;
     return category == NOWHERE ? NOWHERE : c->at + category;
 }
 
@@ -225,7 +228,7 @@ static void encode_date(encoder *e, uint64_t item, uint32_t k, float days, float
         qn__date_encode(c->dates, qn__data_moment(e->raw, item, k), to);
         return;
     }
-    ++c->missing;
+    c->missing += e->uncounted ? 0u : 1u;
     qn__date_encode_numbers(c->dates, qn__moment_of_days(c->fill), to);
 }
 
@@ -292,8 +295,24 @@ static qn__schema *name_inputs(const encoder *e, qn_error *err) {
     return NULL;
 }
 
-/* The table of inputs, with labels but without values. */
-static qn_data *make_table(const encoder *e, qn_error *err) {
+static qn_status copy_labels(const qn_data *raw, qn_data *table, qn_error *err) {
+    table->labels = raw->labels ? qn__alloc(raw->items, sizeof *table->labels, err) : NULL;
+    table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
+    table->weights = raw->weights ? qn__alloc(raw->items, sizeof *table->weights, err) : NULL;
+    if ((raw->labels && !table->labels) || (raw->targets && !table->targets) ||
+        (raw->weights && !table->weights))
+        return QN_MEMORY;
+    if (raw->labels)
+        memcpy(table->labels, raw->labels, raw->items * sizeof *table->labels);
+    if (raw->targets)
+        memcpy(table->targets, raw->targets, raw->items * sizeof *table->targets);
+    if (raw->weights)
+        memcpy(table->weights, raw->weights, raw->items * sizeof *table->weights);
+    return qn__several_copy(raw, NULL, raw->items, &table->several, err);
+}
+
+/* The table of inputs, without labels and values. */
+static qn_data *begin_table(const encoder *e, qn_error *err) {
     const qn_data *raw = e->raw;
     qn_data *table = qn__alloc(1, sizeof *table, err);
     if (!table)
@@ -305,37 +324,38 @@ static qn_data *make_table(const encoder *e, qn_error *err) {
     table->format = raw->format;
     memcpy(table->digest, qn_data_digest(raw), sizeof table->digest);
     table->release = qn__free;
-    table->memory = qn__alloc(raw->items, qn__data_stride(table), err);
-    table->values = table->memory;
     table->schema = name_inputs(e, err);
-    table->labels = raw->labels ? qn__alloc(raw->items, sizeof *table->labels, err) : NULL;
-    table->targets = raw->targets ? qn__alloc(raw->items, sizeof *table->targets, err) : NULL;
-    table->weights = raw->weights ? qn__alloc(raw->items, sizeof *table->weights, err) : NULL;
-    if (!table->memory || !table->schema || (raw->labels && !table->labels) ||
-        (raw->targets && !table->targets) || (raw->weights && !table->weights) ||
-        qn__several_copy(raw, NULL, raw->items, &table->several, err) != QN_OK) {
-        qn_data_close(table);
+    if (table->schema)
+        return table;
+    qn_data_close(table);
+    return NULL;
+}
+
+/* The same with labels, and space for values. */
+static qn_data *make_table(const encoder *e, qn_error *err) {
+    qn_data *table = begin_table(e, err);
+    if (!table)
         return NULL;
-    }
-    if (raw->labels)
-        memcpy(table->labels, raw->labels, raw->items * sizeof *table->labels);
-    if (raw->targets)
-        memcpy(table->targets, raw->targets, raw->items * sizeof *table->targets);
-    if (raw->weights)
-        memcpy(table->weights, raw->weights, raw->items * sizeof *table->weights);
-    return table;
+    table->memory = qn__alloc(table->items, qn__data_stride(table), err);
+    table->values = table->memory;
+    if (table->memory && copy_labels(e->raw, table, err) == QN_OK)
+        return table;
+    qn_data_close(table);
+    return NULL;
+}
+
+static void encode_item(encoder *e, uint64_t item, const void *from, void *to) {
+    if (e->raw->type == QN_U8)
+        encode_bytes(e, from, to);
+    else
+        encode_floats(e, item, from, to);
 }
 
 static void fill_table(encoder *e, qn_data *table) {
     const size_t stride = qn__data_stride(table);
     uint8_t *to = table->memory;
-    for (uint64_t i = 0; i < table->items; ++i, to += stride) {
-        const void *from = qn__data_item(e->raw, i);
-        if (table->type == QN_U8)
-            encode_bytes(e, from, to);
-        else
-            encode_floats(e, i, from, (float *)(void *)to);
-    }
+    for (uint64_t i = 0; i < table->items; ++i, to += stride)
+        encode_item(e, i, qn__data_item(e->raw, i), to);
 }
 
 /* ------------------------------------------------------------------------------------- telling */
@@ -425,9 +445,10 @@ static double bytes_of(const qn_data *raw, uint64_t inputs) {
 }
 
 double qn__inputs_bytes(const qn__encoding *how, const qn_data *raw) {
-    return is_plain(how, raw) ? 0
-                              : bytes_of(raw, qn__inputs(how->table, how->features) -
-                                                  qn__schema_text_inputs(how->table));
+    return is_plain(how, raw) || qn__coded_items_possible(raw)
+               ? 0
+               : bytes_of(raw, qn__inputs(how->table, how->features) -
+                                   qn__schema_text_inputs(how->table));
 }
 
 static qn_status check_size(const encoder *e, const qn__encoding_notes *notes, qn_error *err) {
@@ -444,15 +465,103 @@ static void release(encoder *e) {
     qn__free(e->column);
 }
 
-static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
-    qn_status status = check_size(e, notes, err);
-    if (status == QN_OK)
-        status = prepare(e, err);
-    if (status == QN_OK && !(*out = make_table(e, err)))
-        status = QN_MEMORY;
+/* ------------------------------------------------------------------ rows of several ranks */
+
+/* An encoder that lives as long as its table. */
+typedef struct kept_encoder {
+    encoder own;
+    qn__encoding how;
+} kept_encoder;
+
+static void code_row(void *user, const void *row, void *item) {
+    const kept_encoder *k = user;
+    encoder e = k->own;
+    qn_data one = *e.raw; /* of the row alone */
+    one.items = 1;
+    one.values = row;
+    e.raw = &one;
+    encode_item(&e, 0, row, item);
+}
+
+static void release_kept(void *user) {
+    kept_encoder *k = user;
+    release(&k->own);
+    qn__free(k);
+}
+
+/* Categories of the rows that the model does not have were to be counted in all rows. */
+static int has_unseen(const encoder *e) {
+    for (uint32_t k = 0; k < e->how->features; ++k) {
+        const column *c = &e->column[k];
+        if (c->categories > 0 && c->indexed == 0)
+            return 1;
+        for (uint32_t i = 0; c->categories > 0 && i < c->indexed; ++i)
+            if (c->index[i] == NOWHERE)
+                return 1;
+    }
+    return 0;
+}
+
+/* How many values of categories and dates are missing: each rank has told it. */
+static void count_missing(const encoder *e) {
+    const qn_parts *parts = qn__data_remote(e->raw)->parts;
+    for (uint32_t k = 0; k < e->how->features; ++k)
+        if (e->column[k].categories || e->column[k].dates)
+            e->column[k].missing = qn__parts_missing(parts, k);
+}
+
+/* The items are made when they are touched; their labels are those of `raw`. */
+static qn_status encode_later(encoder *e, qn_data **out, qn_error *err) {
+    kept_encoder *k = qn__alloc(1, sizeof *k, err);
+    qn_data *table = k ? begin_table(e, err) : NULL;
+    if (!table) {
+        qn__free(k);
+        return QN_MEMORY;
+    }
+    k->how = *e->how;
+    k->own = *e;
+    k->own.how = &k->how;
+    k->own.uncounted = 1;
+    table->mapped = 1;
+    table->labels = e->raw->labels;
+    table->targets = e->raw->targets;
+    table->weights = e->raw->weights;
+    const qn_status status =
+        qn__coded_items_open(e->raw, &(qn__item_coder){k, code_row, release_kept}, table, err);
     if (status == QN_OK) {
-        fill_table(e, *out);
-        tell_all(e, notes);
+        *out = table;
+        return QN_OK;
+    }
+    qn__free(k);
+    qn_data_close(table);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the matrix */
+
+static qn_status encode_now(encoder *e, const qn__encoding_notes *notes, qn_data **out,
+                            qn_error *err) {
+    const qn_status status = check_size(e, notes, err);
+    if (status != QN_OK)
+        return status;
+    if (!(*out = make_table(e, err)))
+        return QN_MEMORY;
+    fill_table(e, *out);
+    tell_all(e, notes);
+    return QN_OK;
+}
+
+static qn_status encode(encoder *e, const qn__encoding_notes *notes, qn_data **out, qn_error *err) {
+    qn_status status = prepare(e, err);
+    if (status == QN_OK && qn__coded_items_possible(e->raw) && !has_unseen(e)) {
+        count_missing(e);
+        status = encode_later(e, out, err);
+        if (status == QN_OK) {
+            tell_all(e, notes);
+            return QN_OK; /* the table has the encoder's memory */
+        }
+    } else if (status == QN_OK) {
+        status = encode_now(e, notes, out, err);
     }
     release(e);
     return status;

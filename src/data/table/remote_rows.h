@@ -11,6 +11,7 @@ typedef struct qn__asked_rows qn__asked_rows;
 typedef struct qn__remote_rows {
     const uint8_t *values;        /* of the table */
     int partial;                  /* 1: not all values are kept here at a time */
+    uint64_t kept;                /* bytes of values that are kept at most */
     const struct qn_parts *parts; /* of all rows (data/parts/parts.h) */
     void *user;
     /* Asks for the values of rows of the table, without waiting. `row` and `to` are copied: row[i]
@@ -21,6 +22,8 @@ typedef struct qn__remote_rows {
      * rows with it, or QN_MEMORY. */
     qn_status (*take)(void *user, qn__asked_rows *asked, qn_error *err);
     void (*drop)(void *user, qn__asked_rows *asked); /* frees, without waiting; accepts NULL */
+    /* Nobody needs the values that are kept for some time. */
+    void (*forget)(void *user);
     /* Fails if rows could not be got since the table was opened. */
     qn_status (*check)(void *user, qn_error *err);
 } qn__remote_rows;
