@@ -187,7 +187,7 @@ def turn(item):
 
 
 def is_idle():
-    """Whether more than an eighth of the processor had nothing to do, or waited for a disk, in the last
+    """Whether more than a twentieth of the processor had nothing to do, or waited for a disk, in the last
     tenth of a second."""
     def times():
         with open("/proc/stat") as stat:
@@ -196,7 +196,7 @@ def is_idle():
     before = times()
     time.sleep(0.1)
     spent = [b - a for a, b in zip(before, times())]
-    return sum(spent[3:5]) * 8 > sum(spent)  # idle, and waiting for a disk
+    return sum(spent[3:5]) * 20 > sum(spent)  # idle, and waiting for a disk
 
 
 def is_free(place):
