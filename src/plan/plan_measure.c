@@ -52,6 +52,7 @@ typedef struct measuring {
     qn__permutation order; /* items come from all over the memory, as in a training */
     const qn_compute *compute;
     double seconds; /* of each device */
+    int crowded;    /* 1: more threads than cores */
     uint32_t ranks, most_members;
     pthread_barrier_t together;
     one_rank *rank;
@@ -167,21 +168,23 @@ static double one_unpacking(bench *b, uint32_t unused) {
     return qn__now() - begun;
 }
 
-/* The median over some time; all ranks start together. */
-static double median_of(bench *b, double (*what)(bench *, uint32_t), uint32_t size,
-                        double seconds) {
+static int goes_on(const bench *b) { return b->worker && b->rank->error.status == QN_OK; }
+
+/* The typical time of a call; all ranks start together. Ranks that share a core take turns for
+ * milliseconds, so most short calls do not notice the others: then it is the mean. */
+static double time_of(bench *b, double (*what)(bench *, uint32_t), uint32_t size, double seconds) {
     double sample[MOST_SAMPLES];
+    const int crowded = b->rank->all->crowded;
     uint32_t count = 0;
     pthread_barrier_wait(&b->rank->all->together);
     const double warm = qn__now() + seconds;
-    for (int i = 0; i < WARM_CALLS && (i == 0 || qn__now() < warm) && b->worker &&
-                    b->rank->error.status == QN_OK;
-         ++i)
+    for (int i = 0; i < WARM_CALLS && (i == 0 || qn__now() < warm) && goes_on(b); ++i)
         what(b, size);
-    const double until = qn__now() + seconds;
-    while (b->worker && b->rank->error.status == QN_OK && count < MOST_SAMPLES &&
-           (count < FEWEST || qn__now() < until))
-        sample[count++] = what(b, size);
+    const double begun = qn__now(), until = begun + seconds;
+    while (goes_on(b) && (crowded || count < MOST_SAMPLES) && (count < FEWEST || qn__now() < until))
+        sample[count++ % MOST_SAMPLES] = what(b, size);
+    if (crowded && count > 0)
+        return (qn__now() - begun) / count;
     return count > 0 ? qn__median(sample, count) : 0;
 }
 
@@ -207,10 +210,10 @@ static double joules_of(const bench *b) {
 /* The sums of the last share as a message, and what it costs. */
 static void measure_messages(bench *b, qn_plan_cost *c, double seconds) {
     const uint64_t n = program_of(b->all)->parameters;
-    c->pack = median_of(b, one_packing, 0, seconds);
+    c->pack = time_of(b, one_packing, 0, seconds);
     c->word_bytes = (double)b->rank->message_bytes / (double)n;
     memset(b->rank->sums, 0, n * sizeof *b->rank->sums);
-    c->unpack = median_of(b, one_unpacking, 0, seconds);
+    c->unpack = time_of(b, one_unpacking, 0, seconds);
 }
 
 /* Every rank makes the same measurements in the same order. A rank that failed or has fewer devices
@@ -225,7 +228,7 @@ static void measure_device(bench *b, qn_plan_cost *c) {
         const int last = i + 1 == count;
         const double begun = qn__now(), before = last ? joules_of(b) : 0;
         c->grains[i] = size[i];
-        c->seconds[i] = median_of(b, one_share, size[i], each);
+        c->seconds[i] = time_of(b, one_share, size[i], each);
         if (last && before > 0)
             c->watts = fmax(joules_of(b) - before, 0) / (qn__now() - begun);
     }
@@ -233,13 +236,13 @@ static void measure_device(bench *b, qn_plan_cost *c) {
     c->grain = p->grain;
     measure_messages(b, c, each);
     memset(b->rank->sums, 0, p->parameters * sizeof *b->rank->sums);
-    c->update = median_of(b, one_update, 0, each);
-    const double adding = median_of(b, one_adding, 0, each);
+    c->update = time_of(b, one_update, 0, each);
+    const double adding = time_of(b, one_adding, 0, each);
     c->adding = adding > 0 ? 3.0 * 8 * (double)p->parameters / adding : 0;
     const double steps = each / fmax(c->seconds[count - 1], 1e-9);
     b->together = steps < 2 ? 2 : steps < TOGETHER ? (int)steps : TOGETHER;
     if (b->all->ranks == 1 && b->device && b->device->train_step)
-        c->step = median_of(b, one_step, 0, each);
+        c->step = time_of(b, one_step, 0, each);
 }
 
 /* ---------------------------------------------------------------------------------------- ranks */
@@ -304,6 +307,7 @@ static qn_status divide(measuring *m, qn_error *err) {
         qn__fail(err, QN_USAGE, "%d cores cannot be divided among %u ranks", cores, m->ranks);
         return qn__remedy(err, QN_USAGE, "give fewer `plan.ranks`");
     }
+    m->crowded = m->ranks > 1 && cores > CPU_COUNT(&mask);
     for (uint32_t i = 0; i < members; ++i) {
         const int host = member[i].device->host;
         for (uint32_t r = 0; r < m->ranks; ++r)

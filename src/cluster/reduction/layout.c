@@ -3,7 +3,9 @@
 #include "base/memory.h"
 
 enum {
-    MOST_CUTS = 8,
+    MOST_CUTS = 64,
+    FEWEST_CUTS = 8,      /* for any number of ranks, if there are enough words */
+    MOST_PIECES = 1024,   /* in all, unless that leaves fewer cuts */
     LINE = 8,             /* two owners do not share a cache line: words of a cache line */
     FEWEST_WORDS = 32768, /* of a piece: smaller messages cost as much */
 };
@@ -44,10 +46,17 @@ void qn__layout_members(qn__layout *l, const qn__ranks *members, const uint32_t 
     qn__layout_words(l, l->words);
 }
 
+/* Small pieces stay in a core's cache from packing to sending. */
+static uint32_t most_cuts(uint32_t members) {
+    const uint32_t cuts = MOST_PIECES / members;
+    return cuts > MOST_CUTS ? MOST_CUTS : cuts < FEWEST_CUTS ? FEWEST_CUTS : cuts;
+}
+
 void qn__layout_words(qn__layout *l, uint64_t words) {
-    const uint64_t segment = words / (l->members ? l->members : 1);
+    const uint32_t members = l->members ? l->members : 1, most = most_cuts(members);
+    const uint64_t segment = words / members;
     l->words = words;
-    l->cuts = segment / FEWEST_WORDS < MOST_CUTS ? (uint32_t)(segment / FEWEST_WORDS) : MOST_CUTS;
+    l->cuts = segment / FEWEST_WORDS < most ? (uint32_t)(segment / FEWEST_WORDS) : most;
     if (l->cuts == 0 || l->machines == 1)
         l->cuts = 1;
 }
@@ -84,7 +93,10 @@ uint32_t qn__layout_delegate(const qn__layout *l, uint32_t home, uint32_t owner)
     return home == at ? owner : l->order[l->start[home] + (local + at) % locals];
 }
 
-uint32_t qn__layout_most_pieces(uint32_t ranks) { return MOST_CUTS * ranks; }
+uint32_t qn__layout_most_pieces(uint32_t ranks) {
+    const uint32_t pieces = FEWEST_CUTS * ranks;
+    return pieces > MOST_PIECES ? pieces : MOST_PIECES;
+}
 
 uint32_t qn__layout_pieces(const qn__layout *l, uint32_t rank, qn__piece *piece) {
     uint32_t n = 0;
