@@ -3,10 +3,12 @@
 #include "columns.h"
 #include "command.h"
 #include "data_schema.h"
+#include "data_summary.h"
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
 #include "paths.h"
+#include "ranks.h"
 #include "shared_rows.h"
 #include "sources.h"
 #include <inttypes.h>
@@ -17,6 +19,7 @@
 
 typedef struct info_flags {
     source_flags from;
+    ranks_flags ranks;
     uint64_t show;
     const char *sheet;
     qn_sheet_options drawn;
@@ -27,6 +30,7 @@ typedef struct info_flags {
 
 static const option info_options[] = {
     {.heading = "Options", .more = source_label_options, AT(from)},
+    {.more = source_parts_options, AT(from)},
     {.more = source_weight_options, AT(from)},
     {.more = source_task_options, AT(from)},
     {.more = source_column_options, AT(from)},
@@ -45,17 +49,8 @@ static const option info_options[] = {
     {ROW_FLAG("schema", schema,
               "print what Parquet files say about their columns, without reading their rows")},
     {ROW_JSON(json, "print one JSON object instead")},
+    {.heading = RANKS_HEADING, .more = ranks_options, AT(ranks)},
     {.name = NULL}};
-
-/* Facts that have to be counted; the data set has the others. */
-typedef struct summary {
-    double least, greatest;
-    uint64_t *counts; /* items of each class; NULL without labels, or with too many classes */
-    column *column;   /* of each feature; NULL for images of bytes */
-    uint32_t classes, rows, columns;
-    uint64_t ignored; /* of several targets, those that do not count */
-    uint64_t padding; /* values that are not tokens, where others are */
-} summary;
 
 /* In JSON, and for people. */
 static const char *const types[][2] = {[QN_U8] = {"u8", "bytes"},
@@ -63,7 +58,7 @@ static const char *const types[][2] = {[QN_U8] = {"u8", "bytes"},
                                        [QN_TOKENS16] = {"t16", "numbers of 16 bits"},
                                        [QN_TOKENS32] = {"t32", "numbers of 32 bits"}};
 
-enum { MOST_PRINTED = 40, MOST_COUNTED = 1 << 20 };
+enum { MOST_PRINTED = 40 };
 
 static const char *const targets[] = {[QN_TARGET_NONE] = "none",
                                       [QN_TARGET_INDEX] = "index",
@@ -71,110 +66,7 @@ static const char *const targets[] = {[QN_TARGET_NONE] = "none",
                                       [QN_TARGET_REAL] = "real",
                                       [QN_TARGET_SEVERAL] = "several"};
 
-/* Without a given size, images are square if the number of features is a square. */
-static void find_size(const qn_data *data, uint32_t *rows, uint32_t *columns) {
-    qn_data_image_size(data, rows, columns);
-    uint32_t n = qn_data_features(data), side = (uint32_t)(sqrt((double)n) + 0.5);
-    if (*rows == 0 && side >= 4 && side <= 256 && side * side == n &&
-        qn_data_type_of(data) == QN_U8)
-        *rows = *columns = side;
-}
-
-/* Of tokens. The greatest number of their type is not a token. */
-static void find_vocabulary(const qn_data *data, summary *s) {
-    const qn_data_type type = qn_data_type_of(data);
-    const uint64_t items = qn_data_items(data);
-    const uint32_t features = qn_data_features(data);
-    const double none = type == QN_TOKENS16 ? UINT16_MAX : UINT32_MAX;
-    for (uint64_t i = 0; i < items; i++) {
-        const void *values = qn_data_item(data, i);
-        for (uint32_t k = 0; k < features; k++) {
-            const double token = columns_number(type, values, k);
-            s->padding += token == none;
-            if (token == none)
-                continue;
-            s->least = token < s->least ? token : s->least;
-            s->greatest = token > s->greatest ? token : s->greatest;
-        }
-    }
-    if (s->least > s->greatest) /* nothing is a token */
-        s->least = s->greatest = 0;
-}
-
-/* Images of bytes are many, and nobody asks for the range of a pixel's place. */
-static void find_range_of_bytes(const qn_data *data, summary *s) {
-    const uint8_t *value = qn_data_values(data);
-    const uint64_t count = qn_data_items(data) * qn_data_features(data);
-    uint8_t least = UINT8_MAX, greatest = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        least = value[i] < least ? value[i] : least;
-        greatest = value[i] > greatest ? value[i] : greatest;
-    }
-    s->least = least;
-    s->greatest = greatest;
-}
-
-/* The least and the greatest value of all columns, where a value is not missing. */
-static void find_range(const qn_data *data, summary *s) {
-    for (uint32_t k = 0; k < qn_data_features(data); k++) {
-        const column *c = &s->column[k];
-        if (c->missing == qn_data_items(data))
-            continue;
-        s->least = c->least < s->least ? c->least : s->least;
-        s->greatest = c->greatest > s->greatest ? c->greatest : s->greatest;
-    }
-    if (s->least > s->greatest) /* every value is missing */
-        s->least = s->greatest = 0;
-}
-
-/* Counts of several targets: of the classes of pixels, or of the items that have each label. */
-static int count_several(const qn_data *data, summary *s) {
-    qn_several several = {.size = sizeof several};
-    qn_error err;
-    if (qn_data_several(data, &several, &err) != QN_OK)
-        return message_error(&err);
-    if (several.rows == 0)
-        s->classes = several.each;
-    if (s->classes > MOST_COUNTED || !(s->counts = calloc(s->classes + 1, sizeof *s->counts)))
-        return s->classes > MOST_COUNTED ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
-    for (uint64_t i = 0; i < qn_data_items(data) * several.each; i++) {
-        const uint8_t target = several.target[i];
-        s->ignored += target == 255;
-        if (several.rows > 0 && target != 255)
-            s->counts[target]++;
-        else if (several.rows == 0 && target == 1)
-            s->counts[i % several.each]++;
-    }
-    return -1;
-}
-
-static int summarise(const qn_data *data, summary *s) {
-    const uint64_t n = qn_data_items(data);
-    const int32_t *labels = qn_data_labels(data);
-    *s = (summary){.least = HUGE_VAL, .greatest = -HUGE_VAL, .classes = qn_data_classes(data)};
-    find_size(data, &s->rows, &s->columns);
-    if (s->rows > 0 && qn_data_type_of(data) == QN_U8)
-        find_range_of_bytes(data, s);
-    else if (qn_data_tokens(data))
-        find_vocabulary(data, s);
-    else if ((s->column = columns_find(data)))
-        find_range(data, s);
-    else
-        return message_fail(QN_MEMORY, "out of memory", "", "");
-    if (qn_data_target(data) == QN_TARGET_SEVERAL)
-        return count_several(data, s);
-    /* A single large label must not cause gigabytes of counters. */
-    if (!labels || s->classes > MOST_COUNTED)
-        return -1;
-    s->counts = calloc(s->classes, sizeof *s->counts);
-    if (!s->counts)
-        return message_fail(QN_MEMORY, "out of memory", "", "");
-    for (uint64_t i = 0; i < n; i++)
-        s->counts[labels[i]]++;
-    return -1;
-}
-
-static void print_json(const char *path, const qn_data *data, const summary *s) {
+static void print_json(const char *path, const qn_data *data, const data_summary *s) {
     json_begin("data");
     json_text("file", path);
     json_text("format", qn_data_format(data));
@@ -224,7 +116,7 @@ static void print_name(const char *name) {
 }
 
 /* Classes with names: one a line. */
-static void print_classes(const qn_data *data, const summary *s) {
+static void print_classes(const qn_data *data, const data_summary *s) {
     for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++) {
         printf("    %10" PRIu64 "  ", s->counts[i]);
         print_name(qn_data_class_name(data, i));
@@ -232,7 +124,7 @@ static void print_classes(const qn_data *data, const summary *s) {
 }
 
 /* Classes that are numbers: five in a line. */
-static void print_counts(const summary *s) {
+static void print_counts(const data_summary *s) {
     for (uint32_t i = 0; s->counts && i < s->classes && i < MOST_PRINTED; i++)
         printf("%s%5" PRIu32 ": %6" PRIu64,
                i % 5 > 0 ? " "
@@ -243,19 +135,13 @@ static void print_counts(const summary *s) {
         putchar('\n');
 }
 
-static void print_targets(const qn_data *data) {
-    const float *targets_of = qn_data_targets(data);
-    double least = HUGE_VAL, greatest = -HUGE_VAL;
-    for (uint64_t i = 0; i < qn_data_items(data); i++) {
-        least = (double)targets_of[i] < least ? (double)targets_of[i] : least;
-        greatest = (double)targets_of[i] > greatest ? (double)targets_of[i] : greatest;
-    }
+static void print_targets(const data_summary *s) {
     char from[32], to[32];
-    printf("targets   real numbers from %s to %s\n", format_quantity(least, from),
-           format_quantity(greatest, to));
+    printf("targets   real numbers from %s to %s\n", format_quantity(s->targets.least, from),
+           format_quantity(s->targets.greatest, to));
 }
 
-static void print_several(const qn_data *data, const summary *s) {
+static void print_several(const qn_data *data, const data_summary *s) {
     qn_several several = {.size = sizeof several};
     qn_error err;
     if (qn_data_several(data, &several, &err) != QN_OK)
@@ -277,13 +163,13 @@ static void print_several(const qn_data *data, const summary *s) {
                named ? "values are missing: they do" : "targets are 255: they do");
 }
 
-static void print_label(const qn_data *data, const summary *s) {
+static void print_label(const qn_data *data, const data_summary *s) {
     if (qn_data_label_name(data)) {
         printf("label     ");
         print_name(qn_data_label_name(data));
     }
     if (qn_data_target(data) == QN_TARGET_REAL) {
-        print_targets(data);
+        print_targets(s);
         return;
     }
     if (qn_data_target(data) == QN_TARGET_SEVERAL) {
@@ -303,20 +189,14 @@ static void print_label(const qn_data *data, const summary *s) {
         printf("          and %" PRIu32 " more\n", s->classes - MOST_PRINTED);
 }
 
-static void print_weights(const qn_data *data) {
-    const float *weight = qn_data_weights(data);
+static void print_weights(const qn_data *data, const data_summary *s) {
     const char *name = qn_data_weight_name(data);
-    double least = HUGE_VAL, greatest = 0;
-    for (uint64_t i = 0; weight && i < qn_data_items(data); i++) {
-        least = (double)weight[i] < least ? (double)weight[i] : least;
-        greatest = (double)weight[i] > greatest ? (double)weight[i] : greatest;
-    }
-    if (weight)
-        printf("weights   %s%sfrom %g to %g\n", name ? name : "", name ? ", " : "", least,
-               greatest);
+    if (qn_data_weights(data))
+        printf("weights   %s%sfrom %g to %g\n", name ? name : "", name ? ", " : "",
+               s->weights.least, s->weights.greatest);
 }
 
-static void print_size(const qn_data *data, const summary *s) {
+static void print_size(const qn_data *data, const data_summary *s) {
     if (qn_data_image_channels(data) > 1)
         printf(" (%" PRIu32 "x%" PRIu32 "x%" PRIu32 ")", qn_data_image_channels(data), s->rows,
                s->columns);
@@ -336,7 +216,7 @@ static int has_only_texts(const qn_data *data) {
     return 1;
 }
 
-static void print_range(const qn_data *data, const summary *s) {
+static void print_range(const qn_data *data, const data_summary *s) {
     double least = s->least, greatest = s->greatest;
     char from[32], to[32];
     if (s->column) {
@@ -355,7 +235,7 @@ static void print_range(const qn_data *data, const summary *s) {
     putchar('\n');
 }
 
-static void print_tokens(const qn_data *data, const summary *s) {
+static void print_tokens(const qn_data *data, const data_summary *s) {
     char number[32];
     const uint32_t context = qn_data_context(data);
     const uint64_t all =
@@ -373,7 +253,7 @@ static void print_tokens(const qn_data *data, const summary *s) {
                format_count(s->padding, number));
 }
 
-static void print_text(const char *path, const qn_data *data, const summary *s) {
+static void print_text(const char *path, const qn_data *data, const data_summary *s) {
     char number[32];
     printf("file      %s (%s)\n", path, qn_data_format(data));
     printf("items     %s\n", format_count(qn_data_items(data), number));
@@ -387,14 +267,14 @@ static void print_text(const char *path, const qn_data *data, const summary *s) 
         print_range(data, s);
     }
     print_label(data, s);
-    print_weights(data);
+    print_weights(data, s);
     if (s->column && s->rows == 0)
         columns_print(data, s->column, MOST_PRINTED);
     printf("digest    %s\n", qn_data_digest(data));
 }
 
 /* One character per pixel and two rows of pixels per line, because characters are tall. */
-static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
+static void draw_item(const qn_data *data, const data_summary *s, uint64_t item) {
     static const char shades[] = " .:-=+*#%@";
     double span = s->greatest > s->least ? s->greatest - s->least : 1;
     printf("\nitem %" PRIu64, item);
@@ -417,7 +297,7 @@ static void draw_item(const qn_data *data, const summary *s, uint64_t item) {
     }
 }
 
-static int show(const qn_data *data, const summary *s, uint64_t count) {
+static int show(const qn_data *data, const data_summary *s, uint64_t count) {
     if (count > 0 && s->rows == 0)
         return message_usage("leave --show out", "these items are not images, so they cannot be "
                                                  "drawn");
@@ -451,51 +331,88 @@ static int run_schema(const command *self, const arguments *given, int json) {
     return data_schema_print(given->operand, (size_t)given->operands, json);
 }
 
-static int run(const command *self, int argc, char **argv) {
-    info_flags f = {0};
-    qn_sheet_options_init(&f.drawn);
-    arguments given;
-    qn_data *data = NULL;
-    summary s = {0};
-    int code = options_read(self, argc - 3, argv + 3, &f, &given);
+/* What the writing rank prints. */
+typedef struct printing {
+    const info_flags *f;
+    const char *path;
+    const qn_data *data;
+    const data_summary *summary;
+} printing;
+
+static int print_all(void *user) {
+    const printing *p = user;
+    const int code = p->f->sheet ? write_sheet(p->data, p->f) : -1;
     if (code >= 0)
         return code;
-    message_setup(self->name, 0, f.json);
-    if (f.schema)
-        return run_schema(self, &given, f.json);
-    if (f.json && options_given(self, &given, "show"))
+    if (p->f->json)
+        print_json(p->path, p->data, p->summary);
+    else
+        print_text(p->path, p->data, p->summary);
+    return p->f->json ? EXIT_DONE : show(p->data, p->summary, p->f->show);
+}
+
+static int check_flags(const command *self, info_flags *f, const arguments *given) {
+    if (f->json && options_given(self, given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
-    code = check_drawn(self, &f, &given);
+    int code = check_drawn(self, f, given);
+    if (code < 0 && f->from.data && f->from.parts)
+        code = message_usage("leave one of them out", "--data-parts takes the place of FILE");
+    if (code < 0 && !f->from.data && !f->from.parts)
+        code = message_usage("name a file; of data that no rank reads whole: --data-parts LIST",
+                             "FILE is missing");
+    if (code < 0)
+        code = sources_take_parts(&f->from);
     if (code >= 0)
         return code;
     paths files = {.count = 0};
-    source_take_operands(&f.from, &given);
-    paths_add_files(&files, "FILE", "--labels", source_data(&f.from));
-    paths_add(&files, QN_FILE_WRITE, "--sheet", f.sheet);
-    code = paths_check(&files, 1);
+    paths_add_files(&files, "FILE", "--labels", source_data(&f->from));
+    paths_add(&files, QN_FILE_WRITE, "--sheet", f->sheet);
+    paths_add(&files, QN_FILE_READ, "--key-file", ranks_key_path(&f->ranks));
+    return paths_check(&files, ranks_is_writer());
+}
+
+static int describe(const info_flags *f) {
+    qn_data *data = NULL;
+    data_summary s = {0};
+    qn_error err = {0};
+    int code = source_open(source_data(&f->from), &f->from, 0, NULL, &data);
     if (code < 0)
-        code = source_open(source_data(&f.from), &f.from, 0, NULL, &data);
+        code = data_summary_make(data, &s);
+    printing p = {f, f->from.data, data, &s};
     if (code < 0)
-        code = summarise(data, &s);
-    if (code < 0 && f.sheet)
-        code = write_sheet(data, &f);
-    if (code < 0 && f.json) {
-        print_json(given.operand[0], data, &s);
-        code = EXIT_DONE;
-    } else if (code < 0) {
-        print_text(given.operand[0], data, &s);
-        code = show(data, &s, f.show);
-    }
-    free(s.counts);
-    free(s.column);
+        code = ranks_conclude(&err, print_all, &p);
+    data_summary_release(&s);
     qn_data_close(data);
     return code;
+}
+
+static int run(const command *self, int argc, char **argv) {
+    info_flags f = {0};
+    qn_sheet_options_init(&f.drawn);
+    arguments given = {0};
+    qn_agreement same[SOURCES_AGREED];
+    int code = ranks_join(argc - 3, argv + 3);
+    if (code >= 0)
+        return code;
+    code = options_read(self, argc - 3, argv + 3, &f, &given);
+    if (code < 0) {
+        message_setup(self->name, 0, f.json);
+        source_take_operands(&f.from, &given);
+        code = f.schema ? -1 : check_flags(self, &f, &given);
+    }
+    sources_agreed(&f.from, self->name, same);
+    code = ranks_agree(code, same, SOURCES_AGREED, !f.schema);
+    if (code < 0 && f.schema)
+        code = ranks_is_writer() ? run_schema(self, &given, f.json) : EXIT_DONE;
+    else if (code < 0)
+        code = describe(&f);
+    return ranks_leave(code);
 }
 
 const command data_info_command = {
     .name = "data info",
     .summary = "describe a file or folder of data",
-    .usage = "quern data info FILE... [options]",
+    .usage = "quern data info (FILE... | --data-parts LIST) [options]",
     .about =
         "Reads tables and images in the formats below; the content of a file decides which it "
         "has. Files may be compressed with gzip, zstd, bzip2, xz or ZIP. - is the standard "
@@ -505,9 +422,10 @@ const command data_info_command = {
         "features, what "
         "each column holds, the classes, the range and the digest. The digest covers the "
         "content, not the format; "
-        "the recipe in a model file names it.",
+        "the recipe in a model file names it. Among ranks one prints.",
     .formats = QN_CHOICE_READ,
     .operand = "FILE",
+    .optional = 1,
     .most_operands = MOST_FILES + 1,
     .options = info_options,
     .examples = "quern data info train.csv\n"

@@ -111,9 +111,10 @@ static int check_words(launch_job *job, int count, char **words) {
             "write a command after the options, such as: -- train --data t.csv -o m",
             "there is nothing to launch");
     if (!c || options_find(c->options, "meet", &row) < 0)
-        return message_usage("train, fit, predict, evaluate, generate, search, run and data stats "
-                             "can",
-                             "\"%.40s\" does not run on several ranks", of);
+        return message_usage(
+            "train, fit, predict, evaluate, generate, search, run, data stats and data info "
+            "can",
+            "\"%.40s\" does not run on several ranks", of);
     int code = options_pick(watched_options, count - named, words + named, &given, &set);
     if (code >= 0)
         return code;

@@ -20,6 +20,7 @@ static void test_parts(void **state) {
     REFUSED(qn_parts_open, "paths", NULL, NULL, 1, NULL, &parts);
     REFUSED(qn_parts_open, "out", NULL, &path, 1, NULL, NULL);
     REFUSED(qn_predictions_join, "predictions", NULL, NULL, 1);
+    REFUSED(qn_parts_gather, "parts", NULL, path, 1, NULL);
     REFUSED(qn_parts_of_data, "out", NULL, NULL, NULL, NULL);
     REFUSED(qn_statistics_of_parts, "parts", NULL, NULL, &found);
     REFUSED(qn_statistics_of_parts, "out", NULL, NULL, NULL);

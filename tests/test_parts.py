@@ -53,6 +53,13 @@ ALL = ["--by-class", "--histograms", "--correlation", "--quantiles", "0,0.1,0.5,
 def test_files_are_dealt(quern, run_quern, tmp_path, count):
     """Of three files, one is empty but for its header of columns; with four ranks some have none."""
     whole = [table(tmp_path / f"{k}.csv", rows, k).name for k, rows in enumerate([500, 40, 71])]
+    if count == 4:  # what `data info` says, in its own words
+        want = run_quern("data", "info", *whole, "--label", "size", cwd=tmp_path).stdout
+        done = ranks.run(quern, 4, "data", "info", *given(whole), "--label", "size", cwd=tmp_path)
+        assert [out for _, out, _ in done] == [want, "", "", ""] and "from -" in want
+        want = json.loads(run_quern("data", "info", *whole, "--json", cwd=tmp_path).stdout)
+        told = json.loads(ranks.run(quern, 2, "data", "info", *given(whole), "--json", cwd=tmp_path)[0][1])
+        assert {**told, "note": want["note"]} == want and want["counts"] == [205, 204, 202]
     found = together(quern, run_quern, tmp_path, whole, whole, *ALL, count=count)
     assert found["items"] == 611 and found["columns"][0]["type"] == "category"
 

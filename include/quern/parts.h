@@ -61,6 +61,12 @@ QN_API const char *qn_parts_digest(const qn_parts *parts);
  * for NULL and where labels are not classes. */
 QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
 
+/* Gives each rank what all have; all call this together. `own` has `bytes` bytes, as many on all
+ * ranks; those of rank r come to `all` + r * bytes, which NULL fails on all ranks with QN_MEMORY.
+ * Fails as qn_cluster_agree does, and with QN_IO if a rank has ended. */
+QN_API qn_status qn_parts_gather(const qn_parts *parts, const void *own, size_t bytes, void *all,
+                                 qn_error *err);
+
 /* Makes one table of all parts; all ranks call this together. On each rank *out can be used as any
  * table: values of other ranks are fetched when they are touched, and at most `kept` bytes of
  * values are kept (0: a quarter of the memory that is available, divided among the ranks of a

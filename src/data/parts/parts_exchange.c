@@ -1,5 +1,7 @@
 /* What ranks tell each other about their parts. */
+#include "base/argument.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "cluster/agreement.h"
 #include "data/parts/parts.h"
 #include <string.h>
@@ -150,4 +152,23 @@ qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_
 void qn__parts_blobs_release(qn__parts_blobs *blobs) {
     qn__free(blobs->all);
     qn__free(blobs->size);
+}
+
+qn_status qn_parts_gather(const qn_parts *parts, const void *own, size_t bytes, void *all,
+                          qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(parts, err);
+    qn__parts_blobs blobs = {.all = NULL};
+    qn_error unheard;
+    err = err ? err : &unheard;
+    qn_status status = QN_OK;
+    if (!all || (!own && bytes > 0))
+        status = qn__fail_memory(err, parts->ranks, bytes);
+    status = qn__parts_agree(parts, status, err);
+    if (status == QN_OK)
+        status = qn__parts_gather_blobs(parts, own, bytes, &blobs, err);
+    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
+        memcpy((uint8_t *)all + r * bytes, blobs.all + r * blobs.each, bytes);
+    qn__parts_blobs_release(&blobs);
+    return status;
 }
