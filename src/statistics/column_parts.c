@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "data/table/table_columns.h"
-#include "data/table/table_space.h"
 #include "statistics/column_places.h"
 #include "statistics/column_search.h"
+#include "statistics/turned_columns.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ typedef struct describing {
     qn__column_task own, whole; /* the items of each group in this rank, and in all */
     uint64_t *starts;           /* of `whole` */
     uint32_t first, columns;    /* those at hand */
+    qn_data turned;             /* the values of this rank, where they are in a file */
     qn_data copy;               /* of a tile, column by column, where its memory is */
     float *values;              /* of it: each column has `items` */
     target *target;             /* columns x groups */
@@ -96,8 +97,11 @@ static void take_column(describing *d, uint32_t column) {
     const uint32_t groups = d->own.groups;
     float *values = d->values + (size_t)(column - d->first) * items_of(d);
     uint64_t kept = 0;
-    qn__columns_gather(d->job->data, d->job->order, 0, items_of(d), column, 1, values,
-                       (size_t)items_of(d));
+    if (d->turned.values && column < d->job->data->features)
+        qn__turned_columns_gather(&d->turned, d->job->order, items_of(d), column, values);
+    else
+        qn__columns_gather(d->job->data, d->job->order, 0, items_of(d), column, 1, values,
+                           (size_t)items_of(d));
     for (uint32_t g = 0; g < groups; g++)
         *target_of(d, column, g) = (target){.column = column, .group = g};
     const uint32_t categories = qn__column_categories(d->job->data, column);
@@ -341,7 +345,9 @@ static qn_status make_values(describing *d, uint32_t tile, qn_error *err) {
     d->copy = (qn_data){.type = QN_F32, .features = tile, .items = items_of(d), .buffer = &space};
     const qn_status status = qn__table_space_make(&d->copy, err);
     d->values = qn__table_space_values(&d->copy);
-    return status;
+    return status == QN_OK && d->job->data->features > tile
+               ? qn__turned_columns_make(d->job->data, &space, &d->turned, err)
+               : status;
 }
 
 static qn_status make_space(describing *d, qn_error *err) {
@@ -366,6 +372,7 @@ static qn_status make_space(describing *d, qn_error *err) {
 static void release(describing *d) {
     qn__pool_destroy(d->pool);
     qn__free(d->starts);
+    qn__turned_columns_release(&d->turned);
     if (d->copy.release)
         d->copy.release(d->copy.memory);
     qn__free(d->target);
