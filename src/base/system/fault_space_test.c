@@ -55,8 +55,8 @@ static void read_all(void *context, int thread) {
     reading *r = context;
     unsigned wrong = 0;
     uint64_t at = (uint64_t)thread * 7919;
-    for (uint64_t i = 0; i < BYTES / 512; ++i) {
-        at = thread % 2 ? i * 512 : (at * 6364136223846793005u + 1442695040888963407u) % BYTES;
+    for (uint64_t i = 0; i < BYTES / 2048; ++i) {
+        at = thread % 2 ? i * 2048 : (at * 6364136223846793005u + 1442695040888963407u) % BYTES;
         wrong += r->memory[at] != byte_at(at);
     }
     r->wrong += wrong;
