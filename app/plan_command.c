@@ -330,6 +330,10 @@ static int check_flags(plan_flags *f, const arguments *given) {
     if (f->train.recipe.stages)
         return message_usage("write --epochs with the sum of their epochs",
                              "--stages do not belong to a plan: they change no time of a step");
+    if (f->train.from.parts && !options_given(&plan_command, given, "items"))
+        return message_usage("give --items and --features, and the bytes of an item that travels "
+                             "in the team, as in \"; parts 784B\"",
+                             "a plan does not open the files of --data-parts");
     if (f->train.init_from && !f->train.recipe.model)
         return message_usage("write its layers with --model; \"quern model show\" prints them",
                              "--init-from tells a plan no layers: it opens no model");

@@ -115,7 +115,8 @@ def test_where_it_stops_what_it_takes_and_what_it_costs(run_quern):
     assert [e["hosts"] for e in scale] == [2 ** n for n in range(11)] and made["enough_hosts"] == 64
     assert made["price"] == pytest.approx(made["seconds"]) and 70 < made["joules"] / made["seconds"] / 100 < 120
     assert scale[0]["joules"] / scale[0]["seconds"] == pytest.approx(120) and scale[0]["price"] < scale[5]["price"]
-    without = events(run_quern("plan", "--batch", "8192", "--team", team.replace("; parts 784B", ""), "--json").stdout)
+    line = [*words[:4], team.replace("; parts 784B", ""), "--data-parts", "x*", "--items", "20000", "--json"]
+    without = events(run_quern(*line).stdout)
     assert without[0]["bytes_out"] < out[0]["bytes_out"] and without[-1]["seconds"] == pytest.approx(made["seconds"])
 
 
@@ -240,6 +241,7 @@ def test_nonsense_is_pointed_at(run_quern, team, complaint, column):
     (["--team", "host(cpu 1k)", "--model", "dense 5 tan"], "tan"),
     (["--team", "host(cpu 1k)", "--data", "x", "--items", "5"], "exclude"),
     (["--team", "host(cpu 1k)", "--labels", "x"], "needs --data"),
+    (["--team", "host(cpu 1k)", "--data-parts", "x"], "does not open the files of --data-parts"),
     (["--team", "host(cpu 1k)", "--weight", "w"], "--weight needs --data"),
     (["--team", "host(cpu 1k)"] * 65, "more than 64 times"),
     (["--team", "host(cpu 1k); die 1 at 1s"], "no host 1"),
