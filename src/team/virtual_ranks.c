@@ -1,6 +1,7 @@
 #include "team/virtual_ranks.h"
 
 #include "base/memory.h"
+#include "cluster/reduction/layout.h"
 #include <math.h>
 
 /* Messages in sequence until the remaining ranks agree: request for reports, reports, proposal,
@@ -70,13 +71,20 @@ static uint32_t ranks_of_machine(const qn__virtual_team *t, uint32_t first, uint
     return count;
 }
 
-static void count_alive(const qn__virtual_team *t, uint32_t *ranks, uint32_t *machines) {
-    *ranks = *machines = 0;
+/* The ranks that are alive, and the pieces in which the segment of each is sent. */
+typedef struct group {
+    uint32_t ranks, machines, pieces;
+} group;
+
+static group count_alive(const qn__virtual_team *t) {
+    group g = {0};
     for (uint32_t first = 0, next; first < t->ranks; first = next) {
         const uint32_t here = ranks_of_machine(t, first, &next);
-        *ranks += here;
-        *machines += here > 0;
+        g.ranks += here;
+        g.machines += here > 0;
     }
+    g.pieces = qn__layout_cuts(t->words, g.ranks);
+    return g;
 }
 
 /* The steps of a sum on one machine, in seconds and bytes. */
@@ -95,8 +103,9 @@ typedef struct slowest {
 
 /* For a machine with `here` ranks. It owns one of as many segments as there are machines, and its
  * ranks divide its work. */
-static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines,
+static adding add_up(const qn__virtual_team *t, uint32_t here, const group *g,
                      const slowest *rank) {
+    const uint32_t machines = g->machines;
     const double bytes = (double)WORD * (double)t->words, segment = bytes / machines;
     const double there = (double)(machines - 1), each = rank->memory * here;
     const double others = there / machines / here; /* of all words, on each of its ranks */
@@ -106,7 +115,8 @@ static adding add_up(const qn__virtual_team *t, uint32_t here, uint32_t machines
         a.parts = n->local + bytes * (here + 1) / each;
     if (machines > 1) {
         a.bytes = 2 * segment * there * (t->word > 0 ? t->word / WORD : 1);
-        const double travel = n->latency + there * n->message + a.bytes / 2 / n->bandwidth;
+        const double travel =
+            n->latency + there * g->pieces * n->message + a.bytes / 2 / n->bandwidth;
         if (rank->pack > 0)
             a.parts += rank->pack * others;
         else if (here == 1)
@@ -135,9 +145,8 @@ static slowest slowest_of(const qn__virtual_team *t, uint32_t first, uint32_t ne
 static int adds_up(const qn__virtual_team *t) { return t->ranks > 1 || !t->lone_steps; }
 
 double qn__virtual_exchange(const qn__virtual_team *t) {
-    uint32_t ranks, machines;
+    const group g = count_alive(t);
     adding most = {0};
-    count_alive(t, &ranks, &machines);
     if (!adds_up(t))
         return 0;
     for (uint32_t first = 0, next; first < t->ranks; first = next) {
@@ -145,7 +154,7 @@ double qn__virtual_exchange(const qn__virtual_team *t) {
         if (here == 0)
             continue;
         const slowest s = slowest_of(t, first, next);
-        const adding a = add_up(t, here, machines, &s);
+        const adding a = add_up(t, here, &g, &s);
         most.parts = fmax(most.parts, a.parts);
         most.send = fmax(most.send, a.send);
         most.totals = fmax(most.totals, a.totals);
@@ -162,24 +171,21 @@ static double items_bytes(const qn__virtual_team *t, double chunks, uint32_t mac
 
 static void count_bytes(qn__virtual_team *t, uint32_t chunks) {
     static const slowest unused = {1, 0, 0};
-    uint32_t ranks, machines;
-    count_alive(t, &ranks, &machines);
+    const group g = count_alive(t);
     for (uint32_t first = 0, next; first < t->ranks; first = next) {
         const uint32_t here = ranks_of_machine(t, first, &next);
-        const double items = items_bytes(t, (double)chunks / machines, machines);
+        const double items = items_bytes(t, (double)chunks / g.machines, g.machines);
         for (uint32_t r = first; r < next; ++r)
             if (t->rank[r].alive)
-                t->rank[r].spent.bytes_out +=
-                    (add_up(t, here, machines, &unused).bytes + items) / here;
+                t->rank[r].spent.bytes_out += (add_up(t, here, &g, &unused).bytes + items) / here;
     }
 }
 
 /* Seconds that the network needs for the items of a reduction. A machine with more chunks than the
  * mean receives more, one with fewer sends more. */
 static double items_travel(const qn__virtual_team *t, uint32_t chunks) {
-    uint32_t ranks, machines;
+    const uint32_t machines = count_alive(t).machines;
     double most = 0;
-    count_alive(t, &ranks, &machines);
     if (machines < 2 || t->chunk <= 0)
         return 0;
     for (uint32_t first = 0, next; first < t->ranks; first = next) {
@@ -282,10 +288,8 @@ static uint32_t bury(qn__virtual_team *t, double moment) {
 
 /* The other ranks notice the death, agree on a view, and compute the lost chunks. */
 static qn_status recover(qn__virtual_team *t, double death, qn_error *err) {
-    uint32_t ranks, machines;
     const uint32_t lost = bury(t, death);
-    count_alive(t, &ranks, &machines);
-    const double message = machines > 1 ? t->network.latency : t->network.local;
+    const double message = count_alive(t).machines > 1 ? t->network.latency : t->network.local;
     const double agreed = death + (AGREEING + 1) * message;
     share_out(t, lost);
     t->chunks_again += lost;

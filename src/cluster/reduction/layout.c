@@ -52,13 +52,15 @@ static uint32_t most_cuts(uint32_t members) {
     return cuts > MOST_CUTS ? MOST_CUTS : cuts < FEWEST_CUTS ? FEWEST_CUTS : cuts;
 }
 
+uint32_t qn__layout_cuts(uint64_t words, uint32_t members) {
+    const uint32_t ranks = members ? members : 1, most = most_cuts(ranks);
+    const uint64_t cuts = words / ranks / FEWEST_WORDS;
+    return cuts > most ? most : cuts ? (uint32_t)cuts : 1;
+}
+
 void qn__layout_words(qn__layout *l, uint64_t words) {
-    const uint32_t members = l->members ? l->members : 1, most = most_cuts(members);
-    const uint64_t segment = words / members;
     l->words = words;
-    l->cuts = segment / FEWEST_WORDS < most ? (uint32_t)(segment / FEWEST_WORDS) : most;
-    if (l->cuts == 0 || l->machines == 1)
-        l->cuts = 1;
+    l->cuts = l->machines == 1 ? 1 : qn__layout_cuts(words, l->members);
 }
 
 /* The start of part k of n of the words first .. first+count-1, rounded down to a cache line except

@@ -38,6 +38,8 @@ void qn__layout_close(qn__layout *layout);
 /* Sets the members; machine[r] is equal for ranks that share memory. */
 void qn__layout_members(qn__layout *layout, const qn__ranks *members, const uint32_t *machine);
 void qn__layout_words(qn__layout *layout, uint64_t words);
+/* Pieces of a segment, where `members` ranks on several machines add up so many words. */
+uint32_t qn__layout_cuts(uint64_t words, uint32_t members);
 
 /* The words of a piece; 0 if there is no piece of that number. */
 int qn__layout_piece(const qn__layout *layout, uint32_t number, qn__piece *piece);
