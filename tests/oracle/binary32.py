@@ -34,15 +34,19 @@ def fma(a, b, c):
     the range of float64: `p` is exact. `s` is `p + c`, rounded to 53 bits, and the result is `s` rounded
     again, to 24 bits. That can go wrong only where `s` is half way between two floats: all such points
     are float64, and rounding keeps the order of numbers, so anywhere else the exact sum lies on the same side
-    of them as `s`. Where one value may be half way, all are rounded to odd first.
+    of them as `s`. Those that may be half way are rounded to odd first.
     """
     p = np.multiply(a, b, dtype=np.float64)
     s = np.add(p, c, dtype=np.float64)
     bits = s.view(np.uint64)
     shift, half = LAST
     # Zero, whose pattern is 0, becomes the largest number.
-    if np.count_nonzero(bits << shift == half) or np.count_nonzero((bits << BIT) - BIT < SUBNORMAL):
-        s = to_odd(p, np.asarray(c, dtype=np.float64), s)
+    near = (bits << shift == half) | ((bits << BIT) - BIT < SUBNORMAL)
+    if np.count_nonzero(near):
+        p, c = (np.broadcast_to(v, s.shape)[near] for v in (p, np.asarray(c, dtype=np.float64)))
+        s = np.asarray(s)
+        s[near] = to_odd(p, c, s[near])
+        s = s[()]
     return s.astype(np.float32)
 
 
