@@ -64,6 +64,8 @@ static const option search_options[] = {
     {.heading = "Data",
      ROW_DATA(train.from.data, "training data, in any format that train reads"),
      .fallback = "the built-in digits"},
+    {.more = source_parts_options, AT(train.from)},
+    {.more = source_part_cache_options, AT(train.from)},
     {.more = source_label_options, AT(train.from)},
     {.more = source_weight_options, AT(train.from)},
     {.more = source_task_options, AT(train.from)},
@@ -375,6 +377,8 @@ static int check_flags(search_flags *f, const command *self, const arguments *gi
     int code = check_range(f, self, given);
     if (code < 0)
         code = read_part(f);
+    if (code < 0)
+        code = sources_take_parts(&f->train.from);
     return code < 0 ? sources_check(&f->train.from) : code;
 }
 

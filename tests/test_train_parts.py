@@ -123,6 +123,19 @@ def test_more_than_a_rank_keeps(quern, run_quern, images, tmp_path):
     assert recipes.sha256(tmp_path / "m") == digest
 
 
+def test_search(quern, run_quern, images):
+    """Each rank trains whole runs, and fetches the items of others."""
+    more = ["--grid", "lr 0.01,0.1", "--folds", "2", "--epochs", "1", *DENSE, "--json"]
+
+    def found(line):
+        return [{**{name: one[name] for name in ("setting", "mean", "deviation")},
+                 "models": [fold["model"] for fold in one["folds"]]} for one in json.loads(line)["settings"]]
+
+    want = run_quern("search", *of_images("--data", images)[1:], *more).stdout
+    done = ranks.run(quern, 3, "search", *of_images("--data-parts", images)[1:], "--part-cache", "4", *more)
+    assert found(done[0][1]) == found(want)
+
+
 def after_an_epoch(job):
     """Reads what rank 0 prints, up to the end of the first epoch."""
     for line in job.rank[0].stdout:

@@ -30,7 +30,7 @@ class Parts(Data):
 
     All ranks make it together, each with its own part (`quern.ranks`). It is the `Data` of the whole:
     ``len(parts)``, ``parts.digest`` and ``parts.describe()`` are those of one process that has all rows,
-    and `train` and `fit` make the same bytes. Other ranks' values are fetched when they are needed.
+    and `train`, `fit` and `search` give the same bytes and numbers. Other ranks' values are fetched when they are needed.
 
     Parameters
     ----------
