@@ -29,6 +29,9 @@ const option ranks_options[] = {
      .value = "I",
      .high = 1023,
      .help = "with --meet: number of this rank, from 0"},
+    {ROW_COUNT("min-ranks", min_ranks, 1, 1024,
+               "with --meet: train begins when so many ranks are there, the others join later"),
+     .fallback = "all"},
     {ROW_TEXT("key-file", key_file, "FILE",
               "with --meet or torchrun: file with a secret of all ranks; only its owner may have "
               "access. -: the first line of the standard input")},
@@ -124,13 +127,18 @@ static int check_meet(const ranks_flags *f, int has_rank) {
                              "--ranks 4 --rank 0",
                              "--meet needs --%s", f->ranks == 0 ? "ranks" : "rank");
     const int key_only = f->key_file && (f->alone || !getenv("TORCHELASTIC_RUN_ID"));
-    if (!f->rendezvous && (f->ranks > 0 || has_rank || key_only))
+    if (!f->rendezvous && (f->ranks > 0 || f->min_ranks > 0 || has_rank || key_only))
         return message_usage(
             "add --meet HOST:PORT; under mpirun, srun and torchrun leave the option out",
             "--%s needs --meet",
-            f->ranks > 0 ? "ranks"
-            : has_rank   ? "rank"
-                         : "key-file");
+            f->ranks > 0       ? "ranks"
+            : f->min_ranks > 0 ? "min-ranks"
+            : has_rank         ? "rank"
+                               : "key-file");
+    if (f->rendezvous && f->min_ranks > f->ranks)
+        return message_usage("it is at most the number of ranks",
+                             "--min-ranks cannot be %u where --ranks is %u", (unsigned)f->min_ranks,
+                             (unsigned)f->ranks);
     if (f->rendezvous && f->rank >= f->ranks) {
         char remedy[96];
         snprintf(remedy, sizeof remedy, "ranks are numbered from 0: here 0 to %u",
@@ -168,6 +176,7 @@ static int join(const ranks_flags *f, const char *key) {
     options.ranks = (uint32_t)f->ranks;
     options.rank = (uint32_t)f->rank;
     options.key = key;
+    options.min_ranks = (uint32_t)f->min_ranks;
     options.interface = f->interface;
     options.on_note = on_note;
     int code = read_seconds(f->rendezvous_timeout, "meet-timeout", &options.rendezvous_timeout);

@@ -16,7 +16,7 @@
 
 typedef struct ranks_flags {
     const char *rendezvous, *key_file, *interface, *rank_timeout, *rendezvous_timeout;
-    uint64_t ranks, rank;
+    uint64_t ranks, rank, min_ranks;
     int alone;
     int data_from_rank0;
 } ranks_flags;

@@ -141,7 +141,10 @@ void report_ranks(const qn_rank_report *const *rank, uint32_t ranks, int verbose
         const qn_rank_report *k = rank[i];
         printf("  %4" PRIu32 "  %-*s  %8s  %7.0f %%  %5.0f %%  %s%s", k->rank, width, k->host,
                format_rate(k->items_per_second, rate), 100 * k->busy, 100 * k->waiting,
-               *k->worker_names ? k->worker_names : "-", k->lost ? ", failed" : "");
+               *k->worker_names ? k->worker_names : "-",
+               !k->lost   ? ""
+               : *k->host ? ", failed"
+                          : ", never came");
         if (k->joined_after > 0)
             printf(", joined after step %" PRIu64, k->joined_after);
         putchar('\n');

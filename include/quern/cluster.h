@@ -62,6 +62,8 @@ typedef struct qn_cluster_options {
     void *user;          /* passed to on_note */
     qn_note_fn on_note;  /* reports lost ranks, and during qn_cluster_join the ranks that this one
                             waits for; runs on the thread that called a function here */
+    uint32_t min_ranks; /* with "HOST:PORT", on rank 0: the run begins when so many ranks are there,
+                           this one included. Others may join a training later. 0: all */
 } qn_cluster_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

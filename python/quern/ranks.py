@@ -25,7 +25,7 @@ def _note(_, message):
         print(f"quern: {said(message)}", file=sys.stderr)
 
 
-def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, rank_timeout=0):
+def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, rank_timeout=0, min_ranks=0):
     """Connects this process with the other ranks, and waits for them.
 
     Parameters
@@ -41,6 +41,9 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
         Network interface or address to listen on.
     meet_timeout, rank_timeout : float
         Seconds to wait for the ranks, and after which a silent one counts as failed. 0: the default.
+    min_ranks : int
+        With `meet`, on rank 0: a training begins when so many ranks are there. The others may join it
+        later. 0: all.
 
     Returns
     -------
@@ -53,7 +56,7 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
     library().qn_cluster_options_init(options)
     options.rendezvous, options.key = text(meet), text(key)
     options.interface = text(interface)
-    options.ranks, options.rank = ranks, rank
+    options.ranks, options.rank, options.min_ranks = ranks, rank, min_ranks
     options.rendezvous_timeout, options.rank_timeout = meet_timeout, rank_timeout
     options.on_note = _abi.qn_note_fn(_note)
     _kept[:] = [options]

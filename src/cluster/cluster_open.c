@@ -127,8 +127,8 @@ static qn_status open_names(qn_cluster *c, qn_error *err) {
 
 static void fill_names(qn_cluster *c) {
     for (uint32_t i = 0; i < c->rendezvous.ranks; ++i)
-        snprintf(c->name_text[i], sizeof *c->name_text, "rank %u on %s", i,
-                 c->rendezvous.info[i].host);
+        snprintf(c->name_text[i], sizeof *c->name_text, "rank %u%s%s", i,
+                 *c->rendezvous.info[i].host ? " on " : "", c->rendezvous.info[i].host);
 }
 
 /* Whether two ranks are on one machine; with `present`, only ranks that take part count. */

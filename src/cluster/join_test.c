@@ -12,14 +12,14 @@
 enum { WORDS = 70000, CHUNKS = 7, RETURNS_AT = 3, WAITS_AT = 5, ROUNDS = 12 };
 
 /* What the rank that is missing from round RETURNS_AT on does. */
-typedef enum guest_kind { RETURNS, FALLS, DIFFERS, HAS_ANOTHER_KEY } guest_kind;
+typedef enum guest_kind { RETURNS, FALLS, DIFFERS, HAS_ANOTHER_KEY, IS_LATE } guest_kind;
 
 static struct {
     guest_kind kind;
     uint32_t let_in;   /* of rank 0: ranks that were let in */
     uint32_t attempts; /* and how often it tried */
     int leaves;        /* another rank ends when it should let the first one in */
-    atomic_int refused;
+    atomic_int refused, begun;
 } course;
 
 static void add(int64_t *part, uint64_t round, qn__chunk_range range) {
@@ -87,7 +87,9 @@ static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
         fall(m);
     if (course.kind == HAS_ANOTHER_KEY)
         m->options.key = "another secret";
-    qn_status status = begin_again(m, course.kind == DIFFERS ? "blue" : "red");
+    qn_status status = course.kind == IS_LATE
+                           ? compare(m, "red")
+                           : begin_again(m, course.kind == DIFFERS ? "blue" : "red");
     if (status == QN_OK)
         status = qn__cluster_enter(m->cluster, &m->err);
     if (status == QN_OK)
@@ -137,8 +139,11 @@ static void work(thread_ranks_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
     m->status = compare(m, "red");
     qn__cluster_open_door(m->cluster);
+    if (rank == 0)
+        atomic_store(&course.begun, 1);
     for (uint64_t round = 0; round < ROUNDS && m->status == QN_OK; ++round) {
-        if (rank == 1 && round == RETURNS_AT && (m->status = come_back(m, &round)) != QN_OK)
+        const uint64_t comes_at = course.kind == IS_LATE ? 0 : RETURNS_AT;
+        if (rank == 1 && round == comes_at && (m->status = come_back(m, &round)) != QN_OK)
             return;
         if (rank == 0 && round >= WAITS_AT)
             await_guest(m->cluster);
@@ -205,6 +210,27 @@ static void test_fall(void **state) {
     assert_int_equal(c.member[2].result, ROUNDS);
 }
 
+/* Two of three begin. The third is told so when it comes. */
+static void test_a_late_rank(void **state) {
+    static const uint32_t order[] = {0, 2, 1};
+    (void)state;
+    thread_ranks c;
+    begin(&c, IS_LATE, "ABC");
+    c.member[0].options.min_ranks = 2;
+    for (int i = 0; i < 3; ++i) {
+        thread_ranks_member *m = &c.member[order[i]];
+        while (i == 2 && !atomic_load(&course.begun))
+            usleep(1000);
+        assert_int_equal(pthread_create(&m->thread, NULL, thread_ranks_thread, m), 0);
+    }
+    for (uint32_t r = 0; r < c.count; ++r) {
+        pthread_join(c.member[r].thread, NULL);
+        assert_int_equal(c.member[r].status, QN_OK);
+        assert_int_equal(c.member[r].result, r == 1 ? ROUNDS - WAITS_AT - 1 : ROUNDS);
+    }
+    assert_int_equal(course.let_in, 1);
+}
+
 /* The others work on with the one that joins. */
 static void test_another_leaves(void **state) {
     (void)state;
@@ -237,9 +263,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_return),
-        cmocka_unit_test(test_fall),
-        cmocka_unit_test(test_another_leaves),
+        cmocka_unit_test(test_return),      cmocka_unit_test(test_fall),
+        cmocka_unit_test(test_a_late_rank), cmocka_unit_test(test_another_leaves),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,6 +145,8 @@ void qn__endpoint_write(const qn__endpoint *endpoint, unsigned char to[QN__ENDPO
     write_address(at, &endpoint->seen);
 }
 
+int qn__endpoint_is_empty(const qn__endpoint *endpoint) { return endpoint->port == 0; }
+
 int qn__endpoint_read(const unsigned char from[QN__ENDPOINT_BYTES], qn__endpoint *endpoint) {
     memset(endpoint, 0, sizeof *endpoint);
     qn__wire_text(endpoint->host, sizeof endpoint->host, (const char *)from, 64);

@@ -24,6 +24,9 @@ qn_status qn__endpoint_own(const char *interface, int loopback, qn__endpoint *en
                            qn__listeners *listeners, qn_error *err);
 
 void qn__endpoint_write(const qn__endpoint *endpoint, unsigned char to[QN__ENDPOINT_BYTES]);
+/* 1 for the endpoint of a rank that has not come yet, which is all zero. */
+int qn__endpoint_is_empty(const qn__endpoint *endpoint);
+
 /* 0: malformed. */
 int qn__endpoint_read(const unsigned char from[QN__ENDPOINT_BYTES], qn__endpoint *endpoint);
 

@@ -194,10 +194,28 @@ static void renew(host *h, double now) {
         h->failed = now - LATE; /* no rank can join without a credential */
 }
 
+/* The number of ranks that need not be there at the beginning. */
+static uint32_t may_come_later(const host *h) {
+    return h->place.least > 0 ? h->place.ranks - h->place.least : 0;
+}
+
+/* Those that are missing come to the door of the run. */
+static void go_without(host *h) {
+    for (uint32_t r = 1; r < h->place.ranks; ++r)
+        if (!h->have[r]) {
+            memset(&h->endpoint[r], 0, sizeof h->endpoint[r]);
+            if (h->file[r] >= 0)
+                close(h->file[r]);
+            h->file[r] = -1;
+        }
+}
+
 /* Whether to wait for more ranks. After a failure it also waits a while, or ranks that are still
  * connecting would not get the reason. */
 static int waiting(const host *h, double now) {
-    return h->missing > h->refused && (h->failed == 0 || now - h->failed < LATE);
+    const uint32_t later = may_come_later(h);
+    return h->missing > (h->refused > later ? h->refused : later) &&
+           (h->failed == 0 || now - h->failed < LATE);
 }
 
 /* "ranks 1, 3", of very many the first. */
@@ -328,8 +346,10 @@ static qn_status host_all(host *h, const unsigned char secret[32], double until,
     if (h->failed != 0) {
         own = h->why;
         status = own.status;
-    } else if (h->missing > 0) {
+    } else if (h->missing > may_come_later(h)) {
         status = name_missing(h, &own);
+    } else {
+        go_without(h);
     }
     qn__random_bytes(session, SESSION_BYTES);
     answer(h, status, &own, session, until + GRACE);
@@ -557,7 +577,8 @@ static qn_status fetch_table(const qn__exchange *p, int file, qn__endpoint *endp
         good = qn__socket_transfer(file, session, SESSION_BYTES, 0, until);
     for (uint32_t r = 0; r < p->ranks && good == 1; ++r) {
         good = qn__socket_transfer(file, bytes, sizeof bytes, 0, until);
-        if (good == 1 && !qn__endpoint_read(bytes, &endpoint[r]))
+        if (good == 1 && !qn__endpoint_read(bytes, &endpoint[r]) &&
+            !qn__endpoint_is_empty(&endpoint[r]))
             return qn__fail(err, QN_CLUSTER, "rank 0 at %s:%u sent a malformed table of ranks",
                             p->host, p->port);
     }

@@ -22,6 +22,7 @@ typedef struct qn__exchange {
     uint16_t more; /* ports after `port` that rank 0 takes where others are taken; only with `run`,
                       which tells the ranks of another run there */
     uint32_t ranks, rank;
+    uint32_t least;     /* rank 0: so many ranks begin, the others may join later; 0: all */
     const char *secret; /* NULL: none, and then the host must be this machine */
     int munge;          /* without a secret: rank 0 makes one and sends it in a MUNGE credential */
     const char *run; /* distinguishes this run from others of the same user; NULL: nothing does */
@@ -38,8 +39,8 @@ typedef struct qn__exchange {
  * may resolve to a loopback address on that machine and to another one elsewhere. */
 int qn__exchange_is_loopback(const char *host);
 
-/* endpoint[rank] is this rank's own. Fills the others, and `key` with 32 bytes that only the ranks
- * of this run know. `until`: the deadline.
+/* endpoint[rank] is this rank's own. Fills the others, those of ranks that are missing with zeros,
+ * and `key` with 32 bytes that only the ranks of this run know. `until`: the deadline.
  *
  * `held` has one entry for each rank, all -1 before the call. It receives the connections of the
  * rendezvous: on rank 0 those to all others, on other ranks held[0], to rank 0. The caller closes

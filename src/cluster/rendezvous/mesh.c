@@ -364,8 +364,9 @@ qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *ve
 
 qn_status qn__mesh_versions(const qn__endpoint *endpoint, uint32_t ranks, qn_error *err) {
     for (uint32_t r = 1; r < ranks; ++r)
-        if (endpoint[r].wire != endpoint[0].wire || endpoint[r].contract != endpoint[0].contract ||
-            strcmp(endpoint[r].version, endpoint[0].version) != 0)
+        if (!qn__endpoint_is_empty(&endpoint[r]) &&
+            (endpoint[r].wire != endpoint[0].wire || endpoint[r].contract != endpoint[0].contract ||
+             strcmp(endpoint[r].version, endpoint[0].version) != 0))
             return qn__mesh_other_version(r, endpoint[r].host, endpoint[r].version,
                                           endpoint[r].contract, endpoint[r].wire, &endpoint[0],
                                           err);

@@ -63,6 +63,10 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
                           "0",
                           o->rendezvous, QN__MAX_RANKS);
     }
+    if (o->min_ranks > o->ranks) {
+        qn__fail(err, QN_USAGE, "a run of %u ranks cannot begin with %u", o->ranks, o->min_ranks);
+        return qn__remedy(err, QN_USAGE, "say at most %u", o->ranks);
+    }
     if (!o->key && o->ranks > 1 && !qn__exchange_is_loopback(place->host)) {
         qn__fail(err, QN_USAGE,
                  "without a key, the rendezvous address must be one of this machine");
@@ -73,6 +77,7 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
                             .port = place->port,
                             .ranks = o->ranks,
                             .rank = o->rank,
+                            .least = o->min_ranks,
                             .secret = o->key,
                             .timeout = o->rendezvous_timeout > 0 ? o->rendezvous_timeout
                                                                  : QN__RENDEZVOUS_TIMEOUT};
@@ -264,8 +269,13 @@ static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_err
     qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
     qn__peer_info *info = link ? qn__alloc(g->ranks, sizeof *info, err) : NULL;
     qn_status status = QN_MEMORY;
+    qn__ranks present = {{0}};
+    for (uint32_t r = 0; r < g->ranks; ++r)
+        if (!qn__endpoint_is_empty(&g->endpoint[r]))
+            qn__ranks_add(&present, r);
     const qn__mesh mesh = {.ranks = g->ranks,
                            .rank = g->rank,
+                           .present = &present,
                            .endpoint = g->endpoint,
                            .listeners = &g->listeners,
                            .key = g->key,
@@ -288,8 +298,7 @@ static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_err
     }
     if (status == QN_OK) {
         set_ranks(g, info, rendezvous);
-        for (uint32_t r = 0; r < g->ranks; ++r)
-            qn__ranks_add(&rendezvous->present, r);
+        rendezvous->present = present;
         keep_meeting(g, g->interface, rendezvous);
     } else {
         qn__free(info);
