@@ -3,6 +3,7 @@
 Not by what the program says: a set that it wrongly refuses must fail a test, not skip it.
 """
 
+import functools
 import platform
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ WANTS_FOR_INTEGERS = {"vnni": AVX512 | {"avx512_vnni"},
                       "amx": AVX512 | {"avx512vbmi", "amx_tile", "amx_int8"}}
 
 
+@functools.cache
 def _has(flag):
     info = Path("/proc/cpuinfo")
     return flag in re.findall(r"\w+", info.read_text() if info.exists() else "")

@@ -1,6 +1,7 @@
 """Help, manual pages and completions: all of them come from the tables of options, so each must name
 every option and every word that an option takes."""
 
+import functools
 import os
 import pty
 import re
@@ -63,6 +64,7 @@ def test_help_of_a_group_lists_its_commands(run_quern, group):
     assert shown == [c for c in every if c.startswith(f"{group} ")] != []
 
 
+@functools.cache
 def long_texts(quern):
     """The texts of the program, each as the source has it but for tabs and line ends."""
     with open(quern, "rb") as file:

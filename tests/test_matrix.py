@@ -5,7 +5,7 @@ The models' digests must be those of tests/digests.txt, which were made once; so
 optimisation level, a processor or a number of threads that changes a bit is found. The sanitizer
 builds train a few of the recipes as well, which shows that whole runs are clean.
 
-By default each recipe is trained by the widest instruction set and one other. Slower ways, which are
+By default each recipe is trained by the widest instruction set, and most by one other. Slower ways, which are
 the devices and the oracle, take a recipe only where it has a word that no recipe before it has: a kind
 of layer, an activation, a loss, an option (`choice`). So whoever adds a recipe names it nowhere here,
 but in the list of its kind: one with a new word is trained in all ways. QUERN_LONG_TESTS=yes trains
@@ -228,9 +228,11 @@ def cases():
                     rare = build in BY_TURNS and not LONG and isa != turn(i, name, integers)
                     rare |= build == "asan" and name in LONG_SANITIZED
                     # The widest set has every recipe. The scalar kernels, which are slow, have those that
-                    # the devices have, and AVX2 the others. All have a conformance suite of their own.
+                    # the devices have, and AVX2 half of the others. All have a conformance suite of their own.
+                    others = "avx2" if name in SLOW_SCALAR or name not in BY_DEFAULT else "scalar"
                     rare |= (build == "release" and not LONG and name not in A_FEW
-                             and isa == ("avx2" if name in BY_DEFAULT and name not in SLOW_SCALAR else "scalar"))
+                             and isa in ("scalar", "avx2") and isa != processor.here()[-1]
+                             and (isa != others or name not in BY_DEFAULT and i % 2 == 1))
                     yield pytest.param(build, isa, name, counts, id=f"{build}-{isa}-{name}",
                                        marks=[machine.LONG] * rare)
 
