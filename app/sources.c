@@ -183,10 +183,6 @@ static int share(request *r, qn_data **out) {
                       : qn_data_share_files(ranks_cluster(), from_first, r->path, r->paths,
                                             &r->options, out, &err);
     progress_clear(&bar);
-    if (status == QN_MISMATCH) /* ranks of a machine name other files */
-        snprintf(err.remedy, sizeof err.remedy, "%s",
-                 "name the same files on all ranks of a machine: one of them reads for all; files "
-                 "that are parts of one table go to --data-parts, where the command has it");
     if (status != QN_OK)
         return ranks_failed(&err);
     if (qn_data_note(*out) && ranks_is_writer())
@@ -574,20 +570,12 @@ int sources_check(const source_flags *flags) {
     return -1;
 }
 
-/* Parts may have labels of different kinds: all ranks have to be told the same kind. */
-static const char *in_parts(const source_flags *flags) {
-    const char *task = flags->task ? flags->task : "auto";
-    if (strcmp(task, "auto") == 0)
-        return "in parts";
-    return strcmp(task, "regress") == 0 ? "in parts, --task regress" : "in parts, --task classify";
-}
-
 void sources_agreed(const source_flags *flags, const char *what, qn_agreement *items) {
     static const char remedy[] = "start all ranks with the same options";
     const size_t size = sizeof(qn_agreement);
     const char *valid = !flags->valid ? "none" : is_number(flags->valid) ? "a fraction" : "a file";
     items[0] = (qn_agreement){size, "the command", what, remedy};
-    const char *data = flags->parts ? in_parts(flags) : flags->data ? "a file" : "none";
+    const char *data = flags->parts ? "in parts" : flags->data ? "a file" : "none";
     items[1] = (qn_agreement){size, "--data", data, remedy};
     items[2] = (qn_agreement){size, "--test", flags->test ? "a file" : "none", remedy};
     items[3] = (qn_agreement){size, "--valid", valid, remedy};

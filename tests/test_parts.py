@@ -1,6 +1,7 @@
 """Data in parts (--data-parts): what ranks find together is what one process finds in all files."""
 
 import json
+import re
 
 import pytest
 
@@ -113,9 +114,13 @@ def test_parts_that_are_not_one_table(quern, run_quern, tmp_path):
         done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1,
                          own={0: ["--data-parts", "a.csv"], 1: ["--data-parts", f"{other}.csv"]})
         assert all(text in done[0][2] for text in said), done[0][2]
-    own = {rank: ["--data-parts", "a.csv", "--task", task] for rank, task in enumerate(["classify", "regress"])}
-    done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1, own=own)
-    assert "differs from rank 0" in done[0][2] and "--task regress, not in parts, --task classify" in done[0][2]
+    for data, option, *values in [("--data-parts", "--task", "classify", "regress"), ("--data", "--label", "y", "size"),
+                                  ("--data-parts", "--drop", "y", "city")]:
+        own = {rank: [data, "a.csv", option, value] for rank, value in enumerate(values)}
+        command = ["data", "stats"] if option == "--task" else ["train", "-o", "m"]
+        done = ranks.run(quern, 2, *command, cwd=tmp_path, status=1, own=own)
+        said = f"rank 1 on vm differs from rank 0 on vm in {option}: {values[1]}, not {values[0]}"
+        assert said == re.sub("rank (.) on [^ ]+", r"rank \1 on vm", done[0][2].splitlines()[0].split(": ", 1)[1])
 
 
 @pytest.mark.parametrize("words", ["kmeans --set clusters=3 --drop y", "pca --drop y", "ridge --label y",

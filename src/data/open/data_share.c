@@ -4,7 +4,7 @@
 #include "cluster/blob.h"
 #include "data/open/data_snapshot.h"
 #include "data/open/same_files.h"
-#include "data/table/data_options.h"
+#include "data/open/same_options.h"
 #include "base/memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static qn_status open_them(void *user, qn_data **out, qn_error *err) {
 /* Files of items, and those of labels. */
 static qn_status compare_files(qn_cluster *cluster, const files *f, const qn_data_options *o,
                                qn_error *err) {
-    const size_t more = o && o->labels_path ? 1 + o->labels_more_count : 0;
+    const size_t more = o->labels_path ? 1 + o->labels_more_count : 0;
     const char **name = (const char **)qn__alloc(f->count + more + 1, sizeof *name, err);
     if (!name) {
         qn__cluster_fail(cluster, err);
@@ -95,9 +95,9 @@ qn_status qn_data_share_files(qn_cluster *cluster, int from_first, const char *c
     qn_data_options own;
     qn_error unwanted;
     err = err ? err : &unwanted;
-    /* Options that are wrong fail where the files are opened, on all ranks. */
-    const int fine = qn__data_options_take(__func__, options, &own, NULL) == QN_OK;
     files f = {paths, count, options};
-    const qn_status status = cluster ? compare_files(cluster, &f, fine ? &own : NULL, err) : QN_OK;
+    qn_status status = qn__same_options(cluster, __func__, options, 0, &own, err);
+    if (status == QN_OK && cluster)
+        status = compare_files(cluster, &f, &own, err);
     return status == QN_OK ? qn_data_share(cluster, from_first, open_them, &f, out, err) : status;
 }

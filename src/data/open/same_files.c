@@ -79,7 +79,9 @@ static qn_status refuse(const qn_cluster *c, const names *all, uint32_t a, uint3
     qn__fail(err, QN_MISMATCH, "%s names the data %.183s, and %s, on the same machine, %.183s",
              qn_cluster_name(c, b), all[b].shown, qn_cluster_name(c, a), all[a].shown);
     return qn__remedy(err, QN_MISMATCH,
-                      "name the same files on all ranks of a machine: one of them reads for all");
+                      "name the same files on all ranks of a machine: one of them reads for all; "
+                      "files that are parts of one table go to --data-parts, quern.Parts or "
+                      "qn_parts_open");
 }
 
 qn_status qn__same_files(qn_cluster *cluster, const char *const *paths, size_t count,

@@ -4,12 +4,12 @@
 #include "base/system/float_state.h"
 #include "data/cells/labels.h"
 #include "data/open/open_list.h"
+#include "data/open/same_options.h"
 #include "data/parts/parts_deal.h"
 #include "data/parts/parts_digest.h"
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_memory.h"
 #include "data/parts/parts_read.h"
-#include "data/table/data_options.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -225,9 +225,8 @@ static qn_status make(qn_cluster *cluster, const char *const *paths, size_t coun
         return QN_MEMORY;
     }
     parts->given = given;
-    qn_status status =
-        qn__data_options_take(paths ? "qn_parts_open" : "qn_parts_of_data", options, &own, err);
-    status = qn__parts_agree(parts, status, err);
+    qn_status status = qn__same_options(cluster, paths ? "qn_parts_open" : "qn_parts_of_data",
+                                        options, 1, &own, err);
     if (status == QN_OK)
         status =
             paths ? open_files(parts, paths, count, &own, err) : open_lot(parts, &none, &own, err);
