@@ -41,6 +41,14 @@ const option source_part_cache_options[] = {
      .high = 1u << 30,
      .help = "with --data-parts: memory of a rank for values of other ranks",
      .fallback = "a quarter of what is available"},
+    {.name = "data-copies",
+     .kind = OPTION_COUNT,
+     AT(data_copies),
+     .value = "N",
+     .low = 1,
+     .high = 1u << 16,
+     .help = "with --data-parts: ranks that have each part, so that N - 1 may end with their files",
+     .fallback = "1"},
     {.name = NULL}};
 
 const option source_weight_options[] = {
@@ -280,6 +288,11 @@ static int open_table_of_parts(const source_flags *flags, uint64_t threads, cons
     const int code = source_open_parts(flags, threads, label, &parts);
     if (code >= 0)
         return code;
+    if (flags->data_copies > 0 &&
+        qn_parts_copies(parts, (uint32_t)flags->data_copies, &err) != QN_OK) {
+        qn_parts_close(parts);
+        return ranks_failed(&err);
+    }
     if (qn_parts_table(parts, flags->part_cache << 20, out, &err) != QN_OK)
         return ranks_failed(&err);
     if (qn_data_note(*out) && ranks_is_writer())
@@ -529,9 +542,10 @@ static int check_password(const char *name, const char *path) {
 
 int sources_take_parts(source_flags *flags) {
     if (!flags->parts)
-        return flags->part_cache == 0 ? -1
-                                      : message_usage("name the parts, or leave it out",
-                                                      "--part-cache needs --data-parts");
+        return flags->part_cache == 0 && flags->data_copies == 0
+                   ? -1
+                   : message_usage("name the parts, or leave it out", "--%s needs --data-parts",
+                                   flags->part_cache ? "part-cache" : "data-copies");
     if (flags->data)
         return message_usage("leave one of them out", "--data contradicts --data-parts");
     if (ranks_data_from_first())

@@ -33,6 +33,7 @@ typedef struct source_flags {
     uint32_t expected_features; /* no option: the same of qn_data_options */
     int keep_doubles;           /* no option: the same */
     uint64_t part_cache;        /* MiB of qn_parts_table; 0: its default */
+    uint64_t data_copies;       /* of qn_parts_copies; 0: its default */
     const char *query, *test_query, *valid_query; /* databases: the rows to read */
     const char *categories;         /* no option: qn_data_options.expected_categories */
     const char *texts;              /* no option: qn_data_options.expected_text */
@@ -50,7 +51,7 @@ typedef struct source_flags {
 /* Rows for the tables of several commands; they fill a source_flags. */
 extern const option source_label_options[];      /* --labels, --label, --query */
 extern const option source_parts_options[];      /* --data-parts */
-extern const option source_part_cache_options[]; /* --part-cache */
+extern const option source_part_cache_options[]; /* --part-cache, --data-copies */
 extern const option source_weight_options[];     /* --weight */
 extern const option source_task_options[];       /* --task */
 extern const option source_column_options[];     /* --header, --features, --drop,

@@ -69,8 +69,10 @@ def of_table(quern, tables, tmp_path_factory):
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_files_that_are_dealt(quern, tables, of_table, tmp_path, count):
-    done = ranks.run(quern, count, "train", *named("--data-parts", tables, "p{}.csv"), *TABLE, "-o", tmp_path / "m")
+    done = ranks.run(quern, count, "train", *named("--data-parts", tables, "p{}.csv"), *TABLE, "--data-copies", "9",
+                     "-o", tmp_path / "m")
     assert recipes.sha256(tmp_path / "m") == of_table
+    assert f"{count} ranks have each part: the copies on a rank take up to 0.1 MiB" in done[0][2]
     assert f"4 files are the parts of {count} ranks: {sum(SIZES)} items in all" in done[0][2]
 
 
@@ -156,21 +158,27 @@ def test_the_files_of_a_killed_rank_are_read_again(quern, run_quern, images, tmp
     assert recipes.sha256(tmp_path / "m") == digest
 
 
-@pytest.mark.parametrize("what", ["gone", "other"])
-def test_nobody_has_the_files_of_a_killed_rank(quern, images, tmp_path, what):
+@pytest.mark.parametrize("what", ["gone", "other", "copied"])
+def test_nobody_has_the_files_of_a_killed_rank(quern, run_quern, images, tmp_path, what):
     own = {i: ["--data-parts", tmp_path / f"x{i}.npy", "--labels", images / f"y{i}.npy"] for i in range(3)}
     for i in range(3):
         shutil.copy(images / f"x{i}.npy", tmp_path)
-    with ranks.Ranks(quern, 3, "train", *DENSE, *LONG, "-o", tmp_path / "m", own=own) as job:
+    more = ["--data-copies", "2"] if what == "copied" else []
+    with ranks.Ranks(quern, 3, "train", *DENSE, *LONG, *more, "-o", tmp_path / "m", own=own) as job:
         after_an_epoch(job)
-        if what == "gone":
+        if what != "other":
             (tmp_path / "x1.npy").unlink()
         else:
             numpy.save(tmp_path / "x1.npy", numpy.zeros((500, 784), "uint8"))
         job.rank[1].kill()
         done = job.wait()
-    assert [code for code, _, _ in done] == [1, -9, 1]
     said = done[0][1] + done[0][2]
+    if what == "copied":
+        assert [code for code, _, _ in done] == [0, -9, 0]
+        three = [*named("--data", images, "x{}.npy", range(3)), *named("--labels", images, "y{}.npy", range(3))]
+        assert recipes.sha256(tmp_path / "m") == alone(run_quern, tmp_path / "a", "train", *three, *DENSE, *LONG[:2])
+        return
+    assert [code for code, _, _ in done] == [1, -9, 1]
     assert "is gone, and no other rank can read its part" in said
     assert str(tmp_path / "x1.npy") in said
     assert ("there is no such file" if what == "gone" else "not those that the rank had") in said

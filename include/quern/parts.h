@@ -67,6 +67,13 @@ QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
 QN_API qn_status qn_parts_gather(const qn_parts *parts, const void *own, size_t bytes, void *all,
                                  qn_error *err);
 
+/* Before qn_parts_table: `copies` ranks have each part then, its own rank among them, so that as
+ * many as copies - 1 ranks may end whose files no other rank can read. 1 is the default; more than
+ * there are ranks means all. qn_parts_table fetches the copies, and keeps them in memory, or in the
+ * cache folder where memory may not hold them. All ranks call this together, with the same number:
+ * else QN_MISMATCH. Fails with QN_USAGE where it is 0, or as qn_cluster_agree. */
+QN_API qn_status qn_parts_copies(qn_parts *parts, uint32_t copies, qn_error *err);
+
 /* Makes one table of all parts; all ranks call this together. On each rank *out can be used as any
  * table: values of other ranks are fetched when they are touched, and at most `kept` bytes of
  * values are kept (0: a quarter of the memory that is available, divided among the ranks of a

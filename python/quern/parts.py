@@ -43,6 +43,9 @@ class Parts(Data):
     part_cache : int
         MiB of other ranks' values to keep. 0: a quarter of the memory that is available, divided among
         the ranks of a machine.
+    copies : int
+        How many ranks have each part, so that ``copies - 1`` of them may end whose part no other rank
+        can read. The copies are in memory, or in the cache folder where memory may not hold them.
     **columns
         The options of `Data` or `open`, such as ``label="sick"`` and ``task="regress"``; the same on
         all ranks.
@@ -62,10 +65,10 @@ class Parts(Data):
     Notes
     -----
     If a rank ends, another one reads the part again from its files. A part from memory is lost with its
-    rank: the others raise a `FileError` that names it.
+    rank, unless ``copies`` is more than 1: the others raise a `FileError` that names it.
     """
 
-    def __init__(self, data=None, labels=None, *, part_cache=0, **columns):
+    def __init__(self, data=None, labels=None, *, part_cache=0, copies=1, **columns):
         cluster = ranks.current()
         from_files = False
 
@@ -87,6 +90,11 @@ class Parts(Data):
             parts = new("qn_parts_of_data", cluster, made and made._address, shared)
         self.first = library().qn_parts_first(parts)
         self._made = made  # its values and texts are used where they are
+        try:
+            call("qn_parts_copies", parts, int(copies))
+        except BaseException:
+            library().qn_parts_close(parts)
+            raise
         self._take(new("qn_parts_table", parts, int(part_cache) << 20))
         ranks._parts.add(self)
 

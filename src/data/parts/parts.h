@@ -16,6 +16,7 @@ struct qn_parts {
     qn_data *own;      /* the rows of this rank, with schema, type and classes of the whole; it may
                           have no items */
     const qn_data *given; /* of which `own` is made where it was in memory; NULL: of files */
+    uint32_t copies;      /* ranks that have each part in the table of all; 0: as 1 */
     uint64_t *in_class;   /* items of each class of the whole; NULL: labels are not classes */
     char digest[65];      /* of the whole */
     /* For qn__parts_read: what ranks said of their parts, the files of all, the caller's options.

@@ -10,6 +10,7 @@
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_memory.h"
 #include "data/parts/parts_read.h"
+#include "data/table/data_options.h"
 #include <stdio.h>
 #include <string.h>
 

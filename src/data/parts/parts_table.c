@@ -9,6 +9,7 @@
 #include "data/ahead/page_ahead.h"
 #include "data/open/data_snapshot.h"
 #include "data/parts/part_rows.h"
+#include "data/parts/parts_copy.h"
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_read.h"
 #include "data/table/remote_rows.h"
@@ -333,6 +334,60 @@ static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err)
     return qn__data_add_note(data, text, err);
 }
 
+/* Bytes of an item in all arrays. */
+static uint64_t item_bytes(const whole *w) {
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < ARRAYS; ++k)
+        bytes += w->array[k].stride;
+    return bytes;
+}
+
+/* The part of which rank `rank` keeps copy k, from 1: where the rank of a part ends, the next ones
+ * are asked for it (cluster/items.h). */
+static uint32_t copied(const qn_parts *parts, uint32_t rank, uint32_t k) {
+    return (rank + parts->ranks - k) % parts->ranks;
+}
+
+static uint32_t copies_of(const qn_parts *parts) {
+    return parts->copies < parts->ranks ? parts->copies : parts->ranks;
+}
+
+/* Says what the copies cost. */
+static qn_status note_copies(const whole *w, qn_data *data, qn_error *err) {
+    const qn_parts *parts = w->parts;
+    uint64_t most = 0;
+    char text[160];
+    for (uint32_t r = 0; r < parts->ranks; ++r) {
+        uint64_t bytes = 0;
+        for (uint32_t k = 1; k < copies_of(parts); ++k)
+            bytes += qn__parts_copy_bytes(parts, copied(parts, r, k), item_bytes(w));
+        most = bytes > most ? bytes : most;
+    }
+    if (most == 0)
+        return QN_OK;
+    snprintf(text, sizeof text, "%u ranks have each part: the copies on a rank take up to %.1f MiB",
+             copies_of(parts), (double)most / (1 << 20));
+    return qn__data_add_note(data, text, err);
+}
+
+static qn_status copy_parts(whole *w, qn_error *err) {
+    const qn_parts *parts = w->parts;
+    uint64_t stride[ARRAYS];
+    qn_status status = QN_OK;
+    for (uint32_t k = 0; k < ARRAYS; ++k)
+        stride[k] = w->array[k].stride;
+    for (uint32_t k = 1; k < copies_of(parts) && status == QN_OK; ++k) {
+        const uint32_t part = copied(parts, parts->rank, k);
+        qn_data *copy = NULL;
+        if (parts->first[part] == parts->first[part + 1])
+            continue;
+        status = qn__parts_copy(w->items, parts, part, stride, &copy, err);
+        if (status == QN_OK)
+            atomic_store(&w->adopted[part], copy);
+    }
+    return status;
+}
+
 /* A row is asked for in one request. */
 static qn_status check_stride(const whole *w, qn_error *err) {
     if (!w->partial || qn__data_stride(w->parts->own) <= QN__ANSWER_MOST)
@@ -357,6 +412,8 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
         status = describe(w, out, err);
     if (status == QN_OK)
         status = note_parts(parts, *out, err);
+    if (status == QN_OK)
+        status = note_copies(w, *out, err);
     if (status == QN_OK)
         status = qn__fault_space_create(bytes, droppable, kept, &filler, &w->space, err);
     if (status == QN_OK)
@@ -412,6 +469,8 @@ static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_er
     if (status == QN_OK)
         status = qn__parts_agree(
             parts, open_whole(w, kept ? kept : qn__available_memory() / 4 / ranks, out, err), err);
+    if (status == QN_OK && parts->copies > 1)
+        status = qn__parts_agree(parts, copy_parts(w, err), err);
     if (status == QN_OK)
         return QN_OK;
     if (*out && (*out)->memory) { /* this rank had no failure */
@@ -421,6 +480,22 @@ static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_er
         release(w);
     }
     *out = NULL;
+    return status;
+}
+
+qn_status qn_parts_copies(qn_parts *parts, uint32_t copies, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(parts, err);
+    char text[16];
+    qn_error why = {.what = ""};
+    snprintf(text, sizeof text, "%u", copies);
+    if (copies == 0)
+        qn__fail(&why, QN_USAGE, "%s needs at least one rank for each part", __func__);
+    const qn_agreement same = {sizeof same, "the number of copies", text,
+                               "start all ranks with the same options"};
+    const qn_status status = qn_cluster_agree(parts->cluster, &why, &same, 1, err);
+    if (status == QN_OK)
+        parts->copies = copies;
     return status;
 }
 
