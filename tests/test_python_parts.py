@@ -56,8 +56,11 @@ if count > 1:
     print("!", refused(bytes, task="classify" if own == 2 else None))
     print("!", refused("a.npy" if own == 2 else bytes))
     lost = quern.Parts(values[rows], real[rows])
+    kept = quern.Parts(values[rows], real[rows], copies=2)
     if own == 2:
         os.kill(os.getpid(), signal.SIGKILL)
+    after = [quern.train(data, model="dense 1", epochs=1).digest for data in (kept, quern.Data(values, real))]
+    assert after[0] == after[1]
     try:
         model.evaluate(whole)
     except quern.QuernError as why:
@@ -70,7 +73,8 @@ if count > 1:
 
 
 def test_parts_in_memory(tmp_path):
-    """Of unequal sizes, and one without rows; then failures of a rank, and a rank that is lost with its rows."""
+    """Of unequal sizes, and one without rows; then failures of a rank, and a rank that is lost with its rows, or
+    whose rows have a copy."""
     for name, rows in ("a", 9), ("b", 31):
         np.save(tmp_path / f"{name}.npy", np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) / 7)
     package, port = str(python_package.folder()), str(ranks.free_port())

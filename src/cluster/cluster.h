@@ -147,17 +147,24 @@ enum { QN__MESSAGE_ASK = 64, QN__MESSAGE_ANSWER, QN__LISTENED_FIRST = QN__MESSAG
 
 /* Both are called by the transport's thread, one at a time, and must not block. */
 typedef struct qn__cluster_listener {
+    uint64_t table; /* it gets the messages that have this as their second number */
     void *user;
     /* Takes over the reference to `body`, which is NULL for an empty message. */
     void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
     /* No further message comes from that rank. */
     void (*gone)(void *user, uint32_t rank);
+    qn__ranks told; /* the cluster's: it knows that these are gone */
+    struct qn__cluster_listener *next;
 } qn__cluster_listener;
 
-/* Sets who gets these messages from now on; NULL: they are discarded, and an ASK gets an ANSWER
- * without a body, with `extra` 1 and the first number of the ASK. Returns when no earlier
- * listener is being called. `gone` is called at once for each rank that is gone already. */
-void qn__cluster_listen(qn_cluster *c, const qn__cluster_listener *listener);
+/* The number of a table, which is the same on all ranks: all call this in the same order. */
+uint64_t qn__cluster_table(qn_cluster *c);
+/* Adds who gets such messages, until qn__cluster_unlisten. Those of no listener are discarded, and
+ * an ASK gets an ANSWER without a body, with `extra` 1 and the numbers of the ASK. `gone` is called
+ * at once for each rank that is gone already. */
+void qn__cluster_listen(qn_cluster *c, qn__cluster_listener *listener);
+/* Returns when the listener is not being called. */
+void qn__cluster_unlisten(qn_cluster *c, qn__cluster_listener *listener);
 /* Sends such a message, from any thread, without waiting; takes over the reference to `body`. To a
  * rank that is gone it is discarded. */
 void qn__cluster_send(qn_cluster *c, uint32_t to, const qn__head *head, qn__message_buffer *body);

@@ -35,7 +35,8 @@ void qn_cluster_options_init(qn_cluster_options *options) {
 
 /* Nobody waits for an answer that does not come. */
 static void refuse_request(qn_cluster *c, uint32_t to, const qn__head *head) {
-    const qn__head answer = {.type = QN__MESSAGE_ANSWER, .extra = 1, .number = {head->number[0]}};
+    const qn__head answer = {
+        .type = QN__MESSAGE_ANSWER, .extra = 1, .number = {head->number[0], head->number[1]}};
     if (head->type == QN__MESSAGE_ASK)
         qn__cluster_send(c, to, &answer, NULL);
 }
@@ -47,8 +48,11 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
         return;
     }
     pthread_mutex_lock(&c->listening);
-    if (c->listener.message) {
-        c->listener.message(c->listener.user, from, head, body);
+    const qn__cluster_listener *listener = c->listeners;
+    while (listener && listener->table != head->number[1])
+        listener = listener->next;
+    if (listener) {
+        listener->message(listener->user, from, head, body);
     } else {
         refuse_request(c, from, head);
         qn__buffer_drop(body);
@@ -56,9 +60,9 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
     pthread_mutex_unlock(&c->listening);
 }
 
-/* Tells the listener which ranks are gone: also those that were evicted, of which the transport
- * says nothing. Called with `listening` locked. */
-static void tell_gone(qn_cluster *c) {
+/* Tells a listener which ranks are gone: also those that were evicted, of which the transport says
+ * nothing. Called with `listening` locked. */
+static void tell_gone(qn_cluster *c, qn__cluster_listener *listener) {
     pthread_mutex_lock(&c->reducer->lock);
     qn__ranks there = c->reducer->group.members;
     for (uint32_t rank = 0; rank < c->rendezvous.ranks; ++rank)
@@ -67,32 +71,44 @@ static void tell_gone(qn_cluster *c) {
     pthread_mutex_unlock(&c->reducer->lock);
     for (uint32_t rank = 0; rank < c->rendezvous.ranks; ++rank)
         if (rank != c->rendezvous.rank && !qn__ranks_has(&there, rank) &&
-            !qn__ranks_has(&c->told, rank)) {
-            qn__ranks_add(&c->told, rank);
-            c->listener.gone(c->listener.user, rank);
+            !qn__ranks_has(&listener->told, rank)) {
+            qn__ranks_add(&listener->told, rank);
+            listener->gone(listener->user, rank);
         }
 }
 
-void qn__cluster_listen(qn_cluster *c, const qn__cluster_listener *listener) {
+uint64_t qn__cluster_table(qn_cluster *c) { return c->tables++; }
+
+void qn__cluster_listen(qn_cluster *c, qn__cluster_listener *listener) {
     pthread_mutex_lock(&c->listening);
-    c->listener = listener ? *listener : (qn__cluster_listener){.message = NULL};
-    c->told = (qn__ranks){{0}};
-    if (listener)
-        tell_gone(c);
+    listener->told = (qn__ranks){{0}};
+    listener->next = c->listeners;
+    c->listeners = listener;
+    tell_gone(c, listener);
     pthread_mutex_unlock(&c->listening);
 }
 
-static void tell_listener(qn_cluster *c) {
+void qn__cluster_unlisten(qn_cluster *c, qn__cluster_listener *listener) {
     pthread_mutex_lock(&c->listening);
-    if (c->listener.message)
-        tell_gone(c);
+    qn__cluster_listener **at = &c->listeners;
+    while (*at && *at != listener)
+        at = &(*at)->next;
+    if (*at)
+        *at = listener->next;
+    pthread_mutex_unlock(&c->listening);
+}
+
+static void tell_listeners(qn_cluster *c) {
+    pthread_mutex_lock(&c->listening);
+    for (qn__cluster_listener *listener = c->listeners; listener; listener = listener->next)
+        tell_gone(c, listener);
     pthread_mutex_unlock(&c->listening);
 }
 
 static void on_gone(void *user, uint32_t rank, qn__loss_kind how) {
     qn_cluster *c = user;
     qn__reducer_gone(c->reducer, rank, how);
-    tell_listener(c);
+    tell_listeners(c);
 }
 
 static void on_evicted(void *user, uint32_t by, const char *why) {
@@ -108,7 +124,7 @@ static void on_restored(void *user, uint32_t rank, double seconds, int damaged) 
 static void on_tick(void *user, double now) {
     qn_cluster *c = user;
     qn__reducer_tick(c->reducer, now);
-    tell_listener(c);
+    tell_listeners(c);
 }
 
 static qn_status open_names(qn_cluster *c, qn_error *err) {

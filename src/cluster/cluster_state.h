@@ -36,10 +36,10 @@ struct qn_cluster {
     void *user;
     qn_note_fn on_note;
     uint64_t reserved;
-    uint64_t id;                   /* qn__cluster_id */
-    pthread_mutex_t listening;     /* for the listener, while it is called too */
-    qn__cluster_listener listener; /* `message` NULL: none is set */
-    qn__ranks told;                /* the listener knows that they are gone */
+    uint64_t id;                     /* qn__cluster_id */
+    pthread_mutex_t listening;       /* for the listeners, while they are called too */
+    qn__cluster_listener *listeners; /* or NULL */
+    uint64_t tables;                 /* that were numbered */
 };
 
 /* 0 in a child (fork) of the process that joined. Such a child must not use locks, memory or

@@ -33,6 +33,7 @@ typedef struct waiting {
 
 struct qn__items {
     qn_cluster *cluster;
+    qn__cluster_listener listener;
     qn__item_holder holder;
     uint32_t ranks, rank;
     pthread_mutex_t lock, reaching;
@@ -96,7 +97,7 @@ static void refuse(qn__items *s, const waiting *w, const char *why) {
     qn__message_buffer *body = qn__cluster_buffer(s->cluster, size);
     const qn__head head = {.type = QN__MESSAGE_ANSWER,
                            .extra = 1,
-                           .number = {w->head.number[0]},
+                           .number = {w->head.number[0], w->head.number[1]},
                            .bytes = body ? size : 0};
     if (body)
         memcpy(body->data, why, size);
@@ -118,8 +119,9 @@ static void answer(qn__items *s, const waiting *w) {
     else
         qn__fail(&why, QN_FORMAT, "the request for items is malformed");
     if (body) {
-        const qn__head head = {
-            .type = QN__MESSAGE_ANSWER, .number = {w->head.number[0]}, .bytes = body->bytes};
+        const qn__head head = {.type = QN__MESSAGE_ANSWER,
+                               .number = {w->head.number[0], w->head.number[1]},
+                               .bytes = body->bytes};
         pthread_mutex_lock(&s->lock);
         s->out += body->bytes;
         pthread_mutex_unlock(&s->lock);
@@ -286,7 +288,7 @@ static void send_request(qn__items *s, qn__item_request *r) {
     qn__message_buffer *body = request_body(s, r);
     const qn__head head = {.type = QN__MESSAGE_ASK,
                            .extra = r->part,
-                           .number = {r->id},
+                           .number = {r->id, s->listener.table},
                            .bytes = r->count * sizeof *r->piece};
     if (body) {
         qn__cluster_send(s->cluster, to, &head, body);
@@ -377,8 +379,8 @@ static void release(qn__items *s) {
     qn__free(s);
 }
 
-qn_status qn__items_create(qn_cluster *c, const qn__item_holder *holder, qn__items **out,
-                           qn_error *err) {
+qn_status qn__items_create(qn_cluster *c, uint64_t table, const qn__item_holder *holder,
+                           qn__items **out, qn_error *err) {
     qn__items *s = qn__alloc(1, sizeof *s, err);
     *out = NULL;
     if (!s)
@@ -394,7 +396,9 @@ qn_status qn__items_create(qn_cluster *c, const qn__item_holder *holder, qn__ite
         release(s);
         return qn__fail(err, QN_MEMORY, "no thread can be started: %s", strerror(error));
     }
-    qn__cluster_listen(c, &(qn__cluster_listener){s, on_message, on_gone});
+    s->listener =
+        (qn__cluster_listener){.table = table, .user = s, .message = on_message, .gone = on_gone};
+    qn__cluster_listen(c, &s->listener);
     *out = s;
     return QN_OK;
 }
@@ -402,7 +406,7 @@ qn_status qn__items_create(qn_cluster *c, const qn__item_holder *holder, qn__ite
 void qn__items_destroy(qn__items *s) {
     if (!s)
         return;
-    qn__cluster_listen(s->cluster, NULL);
+    qn__cluster_unlisten(s->cluster, &s->listener);
     pthread_mutex_lock(&s->lock);
     s->ending = 1;
     pthread_cond_signal(&s->asked);

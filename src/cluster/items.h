@@ -32,10 +32,11 @@ typedef struct qn__item_holder {
 typedef struct qn__items qn__items;
 typedef struct qn__item_request qn__item_request;
 
-/* Begins to answer requests. Not collective, but all ranks have to do it before the first request:
- * a reduction must lie between. One for a cluster at a time. The cluster must outlive it. */
-qn_status qn__items_create(qn_cluster *c, const qn__item_holder *holder, qn__items **out,
-                           qn_error *err);
+/* Begins to answer requests for the table of this number (qn__cluster_table). Not collective, but
+ * all ranks have to do it before the first request: a reduction must lie between. The cluster must
+ * outlive it. */
+qn_status qn__items_create(qn_cluster *c, uint64_t table, const qn__item_holder *holder,
+                           qn__items **out, qn_error *err);
 void qn__items_destroy(qn__items *items); /* accepts NULL; no request is open */
 
 /* Asks for pieces of a part, at most QN__PIECES_MOST of at most QN__ANSWER_MOST bytes; returns

@@ -93,7 +93,7 @@ static void deliver_ask(world *w, uint32_t from, input *in) {
     if (body)
         memcpy(body->data, piece, size);
     ++w->asks;
-    w->cluster.listener.message(w->cluster.listener.user, from, &head, body);
+    w->cluster.listeners->message(w->cluster.listeners->user, from, &head, body);
 }
 
 static void deliver_answer(world *w, uint32_t from, input *in) {
@@ -109,7 +109,7 @@ static void deliver_answer(world *w, uint32_t from, input *in) {
                            .bytes = bytes};
     for (uint64_t i = 0; i < bytes; i++)
         body->data[i] = (unsigned char)i;
-    w->cluster.listener.message(w->cluster.listener.user, from, &head, body);
+    w->cluster.listeners->message(w->cluster.listeners->user, from, &head, body);
 }
 
 static void ask(world *w, input *in) {
@@ -126,7 +126,7 @@ static void happen(world *w, input *in) {
     const uint32_t other = (w->cluster.rendezvous.rank + 1 + what / 8 % (RANKS - 1)) % RANKS;
     switch (what % 8) {
     case 0:
-        w->cluster.listener.gone(w->cluster.listener.user, other);
+        w->cluster.listeners->gone(w->cluster.listeners->user, other);
         break;
     case 1:
     case 2:
@@ -145,7 +145,7 @@ static void happen(world *w, input *in) {
 static void finish_own(world *w) {
     for (uint32_t rank = 0; rank < RANKS; rank++)
         if (rank != w->cluster.rendezvous.rank)
-            w->cluster.listener.gone(w->cluster.listener.user, rank);
+            w->cluster.listeners->gone(w->cluster.listeners->user, rank);
     for (uint32_t k = 0; k < OPEN; k++) {
         const uint8_t *bytes;
         qn_error err = {0};
@@ -172,7 +172,7 @@ static void live(world *w, input *in) {
     const qn__item_holder holder = {w, reach, copy};
     qn_error err = {0};
     const int patient = next(in) & 1; /* else requests are open when the table is closed */
-    FUZZ_MUST(qn__items_create(&w->cluster, &holder, &w->items, &err) == QN_OK);
+    FUZZ_MUST(qn__items_create(&w->cluster, 0, &holder, &w->items, &err) == QN_OK);
     for (int i = 0; i < EVENTS && in->at < in->end; i++)
         happen(w, in);
     finish_own(w);

@@ -35,6 +35,7 @@ typedef struct whole {
     qn__part_rows rows;
     qn__remote_rows remote;
     int partial;
+    uint64_t number;             /* of the table among those of the cluster */
     uint64_t kept;               /* bytes of values, at most */
     atomic_int random;           /* 1: the system knows that own rows are read in a random order */
     void *snapshot;              /* of `like`, for its schema and notes */
@@ -417,7 +418,7 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
     if (status == QN_OK)
         status = qn__fault_space_create(bytes, droppable, kept, &filler, &w->space, err);
     if (status == QN_OK)
-        status = qn__items_create(parts->cluster, &holder, &w->items, err);
+        status = qn__items_create(parts->cluster, w->number, &holder, &w->items, err);
     w->rows = (qn__part_rows){w->items,     parts->own,  parts->first,
                               parts->ranks, parts->rank, w->array[VALUES].stride};
     if (status == QN_OK)
@@ -456,6 +457,7 @@ static qn_status gather_digests(whole *w, qn_error *err) {
 /* Takes over `parts`, as the caller does. After the last agreement all ranks answer requests. */
 static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err) {
     uint32_t ranks = 1;
+    const uint64_t number = qn__cluster_table(parts->cluster);
     whole *w = qn__alloc(1, sizeof *w, err);
     qn_status status = qn__parts_agree(parts, w ? check_kind(parts, err) : QN_MEMORY, err);
     if (!w) {
@@ -463,6 +465,7 @@ static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_er
         return QN_MEMORY;
     }
     w->parts = parts;
+    w->number = number;
     qn_cluster_local(parts->cluster, NULL, &ranks);
     if (status == QN_OK)
         status = gather_digests(w, err);
