@@ -80,6 +80,22 @@ def test_one_folder_is_dealt(quern, shards, of_folder, tmp_path, count):
     assert f"78 images are the parts of {count} ranks" in done[0][2]
 
 
+def test_masks(quern, run_quern, shards, tmp_path):
+    """Of the images that are dealt, and of those of each rank; the second folder alone has the class 2."""
+    masks = tmp_path / "masks"
+    for k, folder in enumerate([shards / "s0", shards / "s2"]):
+        for path in folder.glob("*/*.[jp]*g"):
+            (masks / path.parent.name).mkdir(parents=True, exist_ok=True)
+            drawn = np.random.default_rng(len(path.name)).integers(0, 2 + k, (12, 16), np.uint8)
+            Image.fromarray(drawn).save(masks / path.parent.name / f"{path.stem}.png")
+        shutil.copytree(folder, tmp_path / "both", dirs_exist_ok=True)
+    words = ["--model", "conv 4 3x3 pad 1 relu; conv 3 1x1 softmax", "--threads", "1", "--masks", masks, "--epochs", "2",
+             "--valid", "0.2", "--quiet"]
+    run_quern("train", "--data", tmp_path / "both", *words, "-o", tmp_path / "one")
+    ranks.run(quern, 3, "train", "--data-parts", tmp_path / "both", *words, "--data-copies", "2", "-o", tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == recipes.sha256(tmp_path / "one")
+
+
 def test_more_ranks_than_images(quern, run_quern, shards, tmp_path):
     (tmp_path / "few" / "0").mkdir(parents=True)
     for i in range(3):

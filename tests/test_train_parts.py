@@ -117,6 +117,24 @@ def test_a_rank_without_files(quern, run_quern, tables, tmp_path):
     assert recipes.sha256(tmp_path / "m") == digest
 
 
+def test_several_labels(quern, run_quern, tmp_path):
+    """One of numbers, of which some are missing, and one of texts; a rank without rows; other texts are refused."""
+    draw = numpy.random.default_rng(4)
+    for k, items in enumerate([90, 300]):
+        rows = [f"{draw.choice(['0', '1', ''])},{draw.choice(['no', 'yes'])},{x:.3f},{c}"
+                for x, c in zip(draw.normal(size=items), draw.choice(list("abc"), items))]
+        (tmp_path / f"s{k}.csv").write_text("\n".join(["a,b,x,c", *rows]) + "\n")
+    words = ["--label", "a,b", "--model", "dense 8 relu; dense 2 sigmoid", "--epochs", "2", "--valid", "0.2", *DENSE[2:]]
+    digest = alone(run_quern, tmp_path / "a", "train", *named("--data", tmp_path, "s{}.csv", range(2)), *words)
+    ranks.run(quern, 3, "train", *named("--data-parts", tmp_path, "s{}.csv", range(2)), *words, "--quiet",
+              "-o", tmp_path / "m")
+    assert recipes.sha256(tmp_path / "m") == digest
+    (tmp_path / "s2.csv").write_text("a,b,x,c\n1,good,0.5,a\n0,bad,1.5,b\n")
+    own = {i: ["--data-parts", tmp_path / f"s{i + 1}.csv"] for i in range(2)}
+    done = ranks.run(quern, 2, "train", *words, "-o", tmp_path / "m", own=own, status=1)
+    assert "which labels there are, or the texts for 0 and 1, differs" in done[0][2]
+
+
 def test_more_than_a_rank_keeps(quern, run_quern, images, tmp_path):
     more = [*CONV, "--epochs", "1", "--valid", "0.1"]
     digest = alone(run_quern, tmp_path / "a", *of_images("--data", images), *more)

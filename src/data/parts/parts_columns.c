@@ -70,6 +70,23 @@ static qn_status compare_columns(const qn_parts *parts, const qn__part_heads *he
     return QN_OK;
 }
 
+/* Several labels of an item: their names, and the texts for 0 and 1. */
+static int same_several(const qn_data *a, const qn_data *b) {
+    const qn__schema *s = a->schema, *t = b->schema;
+    if (!a->several != !b->several)
+        return 0;
+    if (!a->several)
+        return 1;
+    int same = a->several->each == b->several->each && a->several->height == b->several->height &&
+               a->several->width == b->several->width && s->classes == t->classes &&
+               !s->label_value == !t->label_value;
+    for (uint32_t k = 0; same && k < s->classes; k++)
+        same = same_text(s->class_name[k], t->class_name[k]);
+    for (uint32_t k = 0; same && s->label_value && k < 2 * s->classes; k++)
+        same = same_text(s->label_value[k], t->label_value[k]);
+    return same;
+}
+
 /* All are images, or none are. */
 static qn_status compare_shapes(const qn_parts *parts, const qn__part_heads *heads, uint32_t rank,
                                 qn_error *err) {
@@ -100,6 +117,8 @@ static qn_status compare(const qn_parts *parts, const qn__part_heads *heads, uin
     else if (!same_text(own->schema->label, lead->schema->label) ||
              qn__data_labelled(own) != qn__data_labelled(lead))
         what = "the column of labels";
+    else if (!same_several(own, lead))
+        what = "which labels there are, or the texts for 0 and 1,";
     return what ? refuse(parts, rank, heads->lead, what, err)
                 : compare_columns(parts, heads, rank, err);
 }
@@ -272,11 +291,14 @@ static qn_status make_empty(qn_parts *parts, const qn_data *lead, qn_error *err)
     own->labels = lead->labels ? qn__alloc(1, sizeof *own->labels, err) : NULL;
     own->targets = lead->targets ? qn__alloc(1, sizeof *own->targets, err) : NULL;
     own->weights = lead->weights ? qn__alloc(1, sizeof *own->weights, err) : NULL;
+    if (lead->several)
+        own->several = qn__several_create(1, lead->several->each, lead->several->height,
+                                          lead->several->width, err);
     own->weight_name = lead->weight_name ? qn__copy_text(lead->weight_name, err) : NULL;
     own->schema = qn__schema_copy(lead->schema, err);
     return own->schema && own->values && !lead->labels == !own->labels &&
                    !lead->targets == !own->targets && !lead->weights == !own->weights &&
-                   !lead->weight_name == !own->weight_name
+                   !lead->several == !own->several && !lead->weight_name == !own->weight_name
                ? QN_OK
                : QN_MEMORY;
 }
@@ -292,6 +314,8 @@ static qn_status settle_table(qn_parts *parts, const qn__part_heads *heads,
         own->missing |= data && data->missing;
         own->rules |= data ? data->rules : 0;
         own->comma |= data && data->comma > 0;
+        if (data && data->several && heads->part[r].classes > own->classes)
+            own->classes = heads->part[r].classes;
     }
     if (!floats || own->type == QN_F32)
         return QN_OK;

@@ -3,8 +3,8 @@
 #include "data/bytes/source.h"
 #include <string.h>
 
-/* Requests that are open at a time, and arrays of a part. */
-enum { OPEN = 4, ARRAYS = 4, LINE = 64 };
+/* Requests that are open at a time. */
+enum { OPEN = 4, ARRAYS = QN__PART_ARRAYS, LINE = 64 };
 
 static uint64_t rounded(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
@@ -91,6 +91,13 @@ static qn_status make_space(const qn_parts *parts, uint32_t part, const uint64_t
     data->release = release;
     data->mapped = 1; /* all arrays belong to `contents` */
     *out = data;
+    if (!parts->own->several)
+        return QN_OK;
+    data->several = qn__alloc(1, sizeof *data->several, err);
+    if (!data->several)
+        return QN_MEMORY;
+    *data->several = *parts->own->several;
+    data->several->mapped = 1;
     return QN_OK;
 }
 
@@ -98,15 +105,17 @@ static void point(qn_data *data, uint32_t array, uint8_t *at) {
     if (array == 0)
         data->values = at;
     else if (array == 1)
-        data->labels = (int32_t *)(void *)at;
+        data->several->target = at;
     else if (array == 2)
+        data->labels = (int32_t *)(void *)at;
+    else if (array == 3)
         data->targets = (float *)(void *)at;
     else
         data->weights = (float *)(void *)at;
 }
 
 qn_status qn__parts_copy(qn__items *items, const qn_parts *parts, uint32_t part,
-                         const uint64_t stride[4], qn_data **out, qn_error *err) {
+                         const uint64_t stride[QN__PART_ARRAYS], qn_data **out, qn_error *err) {
     copying c = {.items = items, .part = part};
     uint8_t *at = NULL;
     qn_status status = make_space(parts, part, stride, &at, out, err);

@@ -150,6 +150,9 @@ qn_status qn__parts_digest(qn_parts *parts, qn_error *err) {
                                  (int)qn__element_of(own->type)->size, pool, d.values, err);
     if (status == QN_OK && labels)
         status = digest_of(parts, labels, sizeof(int32_t), 4, pool, d.labels, err);
+    if (status == QN_OK && own->several)
+        status =
+            digest_of(parts, own->several->target, own->several->each, 1, pool, d.several, err);
     if (status == QN_OK && own->weights)
         status = digest_of(parts, own->weights, sizeof(float), 4, pool, d.weights, err);
     if (status == QN_OK)

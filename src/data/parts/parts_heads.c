@@ -13,7 +13,7 @@
  * each label eight bytes (how many items have it) and a text that ends in NUL. */
 typedef struct front {
     uint64_t items, snapshot, columns, labels, label_bytes;
-    uint32_t asks, typed;
+    uint32_t asks, typed, classes, unused;
 } front;
 
 static uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -80,6 +80,7 @@ static qn_status write_own(const qn_data *own, uint8_t **out, uint64_t *size, qn
     qn_status status = own ? list_labels(own, &f, &labels, err) : QN_OK;
     if (own) {
         f.items = own->items;
+        f.classes = own->classes;
         f.columns = own->features * sizeof(qn__part_column);
         f.snapshot = qn__data_snapshot_bytes(&head);
         const qn__reader *reader = reader_of(own->format);
@@ -144,6 +145,7 @@ static qn_status take(qn_parts *parts, uint32_t rank, const qn__parts_blobs *blo
         return refuse(parts, rank, err);
     out->items = f.items;
     out->asks = f.asks != 0;
+    out->classes = f.classes;
     out->typed = f.typed != 0;
     if (f.items == 0)
         return QN_OK;

@@ -21,8 +21,9 @@ typedef struct qn__part_head {
     const qn__part_column *column; /* of each feature */
     uint64_t items, labels;
     qn__part_label *label;
-    int asks;  /* 1: whole labels of its format may be quantities */
-    int typed; /* 1: its format says which labels are texts */
+    int asks;         /* 1: whole labels of its format may be quantities */
+    int typed;        /* 1: its format says which labels are texts */
+    uint32_t classes; /* of the pixels of masks; else as of its first item */
 } qn__part_head;
 
 typedef struct qn__part_heads {

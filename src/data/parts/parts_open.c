@@ -25,7 +25,7 @@ static qn_status check_options(const qn_data_options *o, qn_error *err) {
     static const char everywhere[] = "give all ranks the whole data";
     if (o->tokens || o->context || o->item || (o->task && strcmp(o->task, "next") == 0))
         return refuse("tokens", everywhere, err);
-    return o->masks ? refuse("masks", everywhere, err) : QN_OK;
+    return QN_OK;
 }
 
 static qn_status check_table(const qn_data *own, qn_error *err) {
@@ -41,8 +41,6 @@ static qn_status check_table(const qn_data *own, qn_error *err) {
         return qn__remedy(err, QN_UNSUPPORTED, "leave it out with `data.drop`%s",
                           f->text ? ", or set `data.text` to none" : "");
     }
-    if (own->several)
-        return refuse("several labels", "name one column with `data.label_column`", err);
     return QN_OK;
 }
 

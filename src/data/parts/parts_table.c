@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUES, LABELS, TARGETS, WEIGHTS, ARRAYS };
+enum { VALUES, SEVERAL, LABELS, TARGETS, WEIGHTS, ARRAYS = QN__PART_ARRAYS };
 
 /* Requests of one fill that are open at a time; bytes of a digest as text, with what is around. */
 enum { OPEN = 32, DIGEST = 72 };
@@ -48,6 +48,8 @@ static const uint8_t *array_of(const qn_data *part, uint32_t kind) {
     switch (kind) {
     case VALUES:
         return part->values;
+    case SEVERAL:
+        return part->several ? part->several->target : NULL;
     case LABELS:
         return (const uint8_t *)part->labels;
     case TARGETS:
@@ -249,11 +251,13 @@ static const qn_data *first_of(const qn_parts *parts) {
 }
 
 /* Places of the arrays, each in blocks of its own, so that those after the values are never
- * dropped. *droppable: bytes of the values. */
+ * dropped. *droppable: bytes of the values, and of masks, which are as large. */
 static uint64_t lay_out(whole *w, uint64_t *droppable) {
     const qn_data *like = first_of(w->parts), *own = w->parts->own;
     const uint64_t rows = qn__parts_items(w->parts), block = QN__FAULT_BLOCK;
-    const uint64_t stride[ARRAYS] = {qn__data_stride(own), like->labels ? sizeof(int32_t) : 0,
+    const int masks = like->several && like->several->height;
+    const uint64_t stride[ARRAYS] = {qn__data_stride(own), like->several ? like->several->each : 0,
+                                     like->labels ? sizeof(int32_t) : 0,
                                      like->targets ? sizeof(float) : 0,
                                      like->weights ? sizeof(float) : 0};
     uint64_t at = 0;
@@ -261,7 +265,7 @@ static uint64_t lay_out(whole *w, uint64_t *droppable) {
         w->array[k] = (array){at, stride[k]};
         if (stride[k])
             at = (at + rows * stride[k] + QN__DATA_MARGIN + block - 1) / block * block;
-        *droppable = k == VALUES ? at : *droppable;
+        *droppable = k == VALUES || (masks && k == SEVERAL) ? at : *droppable;
     }
     return at;
 }
@@ -296,6 +300,8 @@ static void point(whole *w, qn_data *data) {
     data->items = qn__parts_items(w->parts);
     data->values = memory;
     /* Nobody writes to labels; the pointers are not const for those who allocate them. */
+    if (data->several)
+        data->several->target = (uint8_t *)(uintptr_t)(memory + w->array[SEVERAL].begin);
     if (data->labels)
         data->labels = (int32_t *)(uintptr_t)(memory + w->array[LABELS].begin);
     if (data->targets)
@@ -428,8 +434,7 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
 
 /* What a table has that does not travel in parts; NULL: nothing. */
 static const char *unsupported(const qn_data *own) {
-    return own->several                                ? "several labels"
-           : own->listed || own->words || own->window  ? "texts"
+    return own->listed || own->words || own->window    ? "texts"
            : own->wide || own->kept                    ? "numbers that float32 cannot hold"
            : own->context || *own->tokens              ? "tokens"
            : own->type != QN_U8 && own->type != QN_F32 ? "values of this type"

@@ -198,9 +198,10 @@ void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest
 /* SHA-256 of one block of numbers of `width` bytes, as little-endian ones. */
 void qn__digest_block(const void *bytes, size_t size, int width, uint8_t digest[32]);
 
-/* D of the values, the labels or targets, and the weights. */
+/* D of the values, the labels or targets, and the weights, of those that the table has. */
 typedef struct qn__data_digests {
     uint8_t values[32], labels[32], weights[32];
+    uint8_t several[32]; /* of several targets an item */
 } qn__data_digests;
 
 /* The digest of a table of `items` items that has these; all else is that of `data`. */

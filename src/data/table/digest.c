@@ -145,14 +145,11 @@ static void add_wide(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
 }
 
 /* Several targets of an item: docs/exactness.md 24.75. */
-static void add_several(qn__sha256 *hash, const qn_data *data, qn__pool *pool) {
-    const qn__several *several = data->several;
-    uint8_t targets[32];
-    hash_in_blocks(several->target, (size_t)data->items * several->each, 1, pool, targets);
+static void add_several(qn__sha256 *hash, const qn__several *several, const uint8_t targets[32]) {
     add_number(hash, several->each);
     add_number(hash, several->height);
     add_number(hash, several->width);
-    qn__sha256_add(hash, targets, sizeof targets);
+    qn__sha256_add(hash, targets, 32);
 }
 
 /* The texts of columns of texts: docs/exactness.md 25.61. */
@@ -183,6 +180,9 @@ void qn__data_digest(const qn_data *data, qn__pool *pool, char text[65]) {
         qn__data_values_digest(data, pool, d.values);
     if (given)
         hash_in_blocks(given, (size_t)data->items * sizeof(int32_t), 4, pool, d.labels);
+    if (data->several)
+        hash_in_blocks(data->several->target, (size_t)data->items * data->several->each, 1, pool,
+                       d.several);
     if (data->weights)
         hash_in_blocks(data->weights, (size_t)data->items * sizeof(float), 4, pool, d.weights);
     qn__data_digest_join(data, data->items, &d, pool, text);
@@ -208,7 +208,7 @@ void qn__data_digest_join(const qn_data *data, uint64_t items, const qn__data_di
     if (data->targets || data->labels)
         qn__sha256_add(&hash, d->labels, sizeof d->labels);
     if (data->several)
-        add_several(&hash, data, pool);
+        add_several(&hash, data->several, d->several);
     if (data->weights)
         qn__sha256_add(&hash, d->weights, sizeof d->weights);
     if (data->wide)
