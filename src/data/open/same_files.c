@@ -80,8 +80,7 @@ static qn_status refuse(const qn_cluster *c, const names *all, uint32_t a, uint3
              qn_cluster_name(c, b), all[b].shown, qn_cluster_name(c, a), all[a].shown);
     return qn__remedy(err, QN_MISMATCH,
                       "name the same files on all ranks of a machine: one of them reads for all; "
-                      "files that are parts of one table go to --data-parts, quern.Parts or "
-                      "qn_parts_open");
+                      "files that are parts of one table can be read in parts");
 }
 
 qn_status qn__same_files(qn_cluster *cluster, const char *const *paths, size_t count,

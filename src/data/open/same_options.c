@@ -32,7 +32,7 @@ static const char *value_of(const qn_data_options *o, const row *r) {
 static qn_status compare(qn_cluster *cluster, const qn_data_options *o, int parts,
                          const qn_error *own, qn_error *err) {
     static const char *const names[NUMBERS] = {"`data.unlabelled`", "`data.skip_broken`",
-                                               "`data.classes`", "`data.context`"};
+                                               "the outputs of the model", "`data.context`"};
     const unsigned value[NUMBERS] = {o->unlabelled != 0, o->skip_broken != 0, o->classes,
                                      o->context};
     char text[NUMBERS][16];
