@@ -58,3 +58,16 @@ def test_refused(quern, run_quern, folder):
     own = {0: ["--data-parts", "p0.csv"], 1: ["--data-parts", "bad.csv"]}
     done = ranks.run(quern, 2, "evaluate", "classes", "--label", "y", cwd=folder, own=own, status=1)
     assert "rank 1 on " in done[0][2]
+
+
+def test_images_have_names(quern, run_quern, tmp_path):
+    """Two images and three ranks: the rank without any writes the same line of names."""
+    image = pytest.importorskip("PIL.Image")
+    for k, name in enumerate(["a", "b"]):
+        (tmp_path / "all" / name).mkdir(parents=True)
+        image.new("L", (8, 8), 90 * k).save(tmp_path / "all" / name / f"{k}.png")
+    run_quern("train", "--data", "all", "--model", "dense 2 softmax", "--epochs", "1", "--quiet", "-o", "m", cwd=tmp_path)
+    ranks.run(quern, 3, "predict", "m", "--data-parts", "all", "--quiet", "-o", "%r.csv", cwd=tmp_path)
+    written = [(tmp_path / f"{rank}.csv").read_text().splitlines() for rank in range(3)]
+    assert [lines[0] for lines in written] == ["item,file,label,prediction,score"] * 3
+    assert sorted(line[:10] for lines in written for line in lines[1:]) == ["0,a/0.png,", "1,b/1.png,"]

@@ -53,9 +53,15 @@ static void add_label_columns(qn__prediction_table *t, const qn_predictions *p) 
             add_numbered(t, p->kind->output, o, QN__SINK_SINGLE);
 }
 
+/* Whether items have files. A rank without images knows it by the format alone. */
+static int has_files(const qn_data *data) {
+    return data->items > 0 ? qn_data_item_name(data, 0) != NULL
+                           : data->format && strncmp(data->format, "images", 6) == 0;
+}
+
 static void add_columns(qn__prediction_table *t, const qn_predictions *p) {
     add_column(t, "item", QN__SINK_INTEGER);
-    if (qn_data_item_name(p->data, 0))
+    if (has_files(p->data))
         add_column(t, "file", QN__SINK_TEXT);
     if (p->several) {
         add_label_columns(t, p);
