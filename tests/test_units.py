@@ -28,6 +28,7 @@ def name_of(source):
 # QUERN_LONG_TESTS=yes.
 # OpenCL has its turn in test_opencl.py: what takes long is to compile its kernels.
 FEWER = {"device.conformance": {"QN_TEST_CASES": "7", "OCL_ICD_VENDORS": "/nonexistent"},
+         "device.cpu.float.map": {"QN_TEST_STRIDE": "16381"},
          "cluster.reduction.reduction": {"QN_TEST_CASES": "40"},
          "predict.generate.generator": {"OCL_ICD_VENDORS": "/nonexistent"},
          "cluster.membership.view": {"QN_TEST_CASES": "20"},
