@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := build/quern
 .PHONY: build/quern install deb wheel demo test check setup lint format matrix fuzz gpu-check elementary-full functions-full
-.PHONY: bench clean help tags hook coverage peers
+.PHONY: bench clean help tags hook coverage peers engines
 
 build/quern: ## the program and the library, release build (the default)
 	@scripts/setup.sh build || echo "make: going on with what is here"
@@ -52,6 +52,9 @@ coverage: ## lines and branches that the C tests reach, by folder (PYTEST='tests
 peers: ## install the clients that tests/test_peers.py asks servers with, into .venv-peers
 	@python3 -m venv .venv-peers
 	@.venv-peers/bin/pip install -q -r tests/peers.txt
+
+engines: ## tests with Dask and Ray on this machine; installs them into .venv-engines (ENGINE=dask: one)
+	@scripts/engines.sh $(ENGINE)
 
 setup: ## install what building and testing need
 	@scripts/setup.sh

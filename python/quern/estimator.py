@@ -157,6 +157,23 @@ class _Network(_Tabular):
         self.model_ = made
         return self
 
+    def _fit_part(self, values, labels, weights, options):
+        """The model of all ranks' items, of which this rank has these; None: it has none. An engine has
+        set what the whole decides, such as `classes_`."""
+        from .parts import Parts
+
+        data = None
+        if values is not None:
+            table = self._table(values, fitting=True)
+            table, labels, weights = _weighted(table, self._checked(labels, len(table.values)), weights)
+            data = Data.__new__(Data)
+            data._lend(table, self._numbers(labels), weights=weights)
+        return self._train_on(Parts(data), self._layers(), **self._of_classes(), **options).model_
+
+    def _of_classes(self):
+        """Options that depend on the classes."""
+        return {}
+
     def _kinds(self, read):
         """A network gets the parts of dates; the other estimators get the days."""
         kinds = read._dates_to_lend()
@@ -333,8 +350,10 @@ class Classifier(ClassifierMixin, _Network):
         table = self._table(X, fitting=True)
         table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
         self._find_classes(y)
-        return self._train(table, self._numbers(y), self._layers(), weights,
-                           class_weight=_weights.of_classes(self.class_weight, self.classes_))
+        return self._train(table, self._numbers(y), self._layers(), weights, **self._of_classes())
+
+    def _of_classes(self):
+        return {"class_weight": _weights.of_classes(self.class_weight, self.classes_)}
 
     def _find_classes(self, y):
         self.classes_ = np.unique(y)
@@ -346,8 +365,7 @@ class Classifier(ClassifierMixin, _Network):
         self._match(1, None, True)
         self._find_classes(self._checked(y, len(texts)))
         return self._train_on(self._text_data(texts, y, sample_weight), self._layers(), missing=None,
-                              scale=None if self.scale == "standard" else self.scale,
-                              class_weight=_weights.of_classes(self.class_weight, self.classes_))
+                              scale=None if self.scale == "standard" else self.scale, **self._of_classes())
 
     def _text_data(self, texts, y, sample_weight):
         """Items of weight 0 are left out."""

@@ -1,0 +1,130 @@
+"""Dask with several worker processes: the bytes of one process, a worker that dies, and one that comes."""
+
+import os
+import shutil
+import signal
+
+import dask.array
+import dask.dataframe
+import numpy as np
+import pandas
+import pytest
+from distributed import Client, LocalCluster, wait
+
+import quern
+import quern.dask
+
+OPTIONS = dict(label="kind", model="dense 8 relu; dense 3 softmax", batch=64, epochs=3, missing="mean", valid=0.1)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    draw, rows = np.random.default_rng(1), 2500
+    made = pandas.DataFrame({"a": draw.normal(size=rows), "b": draw.integers(0, 9, rows), "c": draw.choice(["x", "y", "z"], rows)})
+    made["kind"] = (made["a"] > 0).astype(int) + (made["c"] == "x")
+    made["real"] = made["a"] * made["b"] + 0.5
+    made.loc[7, "a"] = np.nan
+    return made
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with Client(cluster) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def alone(frame):
+    return quern.train(frame, progress=False, threads=1, **OPTIONS)
+
+
+def parted(frame, pieces=5):
+    return dask.dataframe.from_pandas(frame, npartitions=pieces)
+
+
+def test_a_frame(client, frame, alone):
+    epochs = []
+    made = quern.dask.train(client, parted(frame), on_epoch=epochs.append, **OPTIONS)
+    assert made.digest == alone.digest
+    assert repr(epochs) == repr(made.history) and [epoch.epoch for epoch in epochs] == [1, 2, 3]
+    found = quern.dask.predict(made, parted(frame, 3)).compute()
+    assert found.index.equals(frame.index) and (found == alone.predict(frame)).all()
+    outputs = quern.dask.predict(made, parted(frame, 3), outputs=True).compute()
+    assert np.array_equal(outputs, alone.predict(frame, outputs=True))
+
+
+def test_no_file_is_left(client):
+    left = client.run(lambda dask_worker: [name for name in os.listdir(dask_worker.local_directory) if "quern" in name])
+    assert left and not any(left.values())
+
+
+def test_arrays_and_estimators(client, frame):
+    table = frame.drop(columns=["kind", "real"])
+    values, kinds = table[["a", "b"]].fillna(0).to_numpy(), frame["kind"].to_numpy()
+    pieces = dask.array.from_array(values, chunks=(700, 1)), dask.array.from_array(kinds, chunks=700)
+    few = dict(model="dense 6 relu; dense 3 softmax", epochs=2, batch=64)
+    assert quern.dask.train(client, *pieces, **few).digest == quern.train(values, kinds, progress=False, **few).digest
+
+    names = np.array(["no", "maybe", "yes"])[kinds]
+    one = quern.Classifier(epochs=2, missing="mean").fit(table, names)
+    made = quern.dask.Classifier(epochs=2, missing="mean")
+    assert made.fit(parted(table), parted(pandas.Series(names))) is made
+    assert made.model_.digest == one.model_.digest and made.classes_.tolist() == ["maybe", "no", "yes"]
+    assert made.predict(parted(table)).compute().tolist() == one.predict(table).tolist()
+    assert np.array_equal(made.predict_proba(parted(table)).compute(), one.predict_proba(table))
+    assert made.score(parted(table), parted(pandas.Series(names))) == one.score(table, names)
+
+    one = quern.Regressor(epochs=2).fit(values, frame["real"])
+    made = quern.dask.Regressor(epochs=2).fit(pieces[0], dask.array.from_array(frame["real"].to_numpy(), chunks=700))
+    assert made.model_.digest == one.model_.digest
+    assert np.array_equal(made.predict(pieces[0]).compute(), one.predict(values))
+
+
+def test_errors(client, frame):
+    with pytest.raises(quern.InputError, match='there is no label column "nothing"'):
+        quern.dask.train(client, parted(frame), label="nothing")
+    with pytest.raises(quern.UsageError, match="tcp://nowhere is not a worker"):
+        quern.dask.train(client, parted(frame), workers=["tcp://nowhere"], **OPTIONS)
+    with pytest.raises(quern.UsageError, match="data cannot be DataFrame"):
+        quern.dask.train(client, frame, **OPTIONS)
+    with pytest.raises(ZeroDivisionError):
+        quern.dask.train(client, parted(frame), on_epoch=lambda _: 1 / 0, **OPTIONS)
+
+
+def test_a_worker_that_comes(client, cluster, frame, alone):
+    """It has no partitions and computes nevertheless."""
+    held = parted(frame).persist()
+    wait(held)
+    cluster.scale(3)
+    client.wait_for_workers(3)
+    assert quern.dask.train(client, held, **OPTIONS).digest == alone.digest
+    ranks = {event["rank"] for _, event in client.get_events(quern.dask.TOPIC) if "epoch" in event}
+    assert ranks == {0}  # one rank tells of all
+
+
+@pytest.mark.parametrize("files", ["stay", "go"])
+def test_a_worker_that_dies(client, cluster, frame, tmp_path, files):
+    """Others read its file. Where that is gone, all begin again from the checkpoint."""
+    options = {**OPTIONS, "epochs": 12, "checkpoint": str(tmp_path / "state"), "checkpoint_every": 1}
+    client.wait_for_workers(2)
+    there = {worker: (process, folder) for worker, (process, folder) in client.run(
+        lambda dask_worker: (os.getpid(), dask_worker.local_directory)).items()}
+    heard = []
+
+    def kill(epoch):
+        heard.append(epoch.epoch)
+        if len(heard) == 2:
+            process, folder = there[sorted(there)[-1]]
+            if files == "go":
+                shutil.rmtree(folder)
+            os.kill(process, signal.SIGKILL)
+
+    made = quern.dask.train(client, parted(frame).persist(), on_epoch=kill, **options)
+    assert made.digest == quern.train(frame, progress=False, threads=1, **{**OPTIONS, "epochs": 12}).digest
+    assert heard == list(range(1, 13))
