@@ -42,7 +42,7 @@ struct qn__items {
     int ending;
     qn__ranks gone;
     qn__item_request *open;
-    uint64_t ids, in, out;
+    uint64_t ids;
     waiting *first, **last;
     uint32_t waits;
 };
@@ -122,9 +122,6 @@ static void answer(qn__items *s, const waiting *w) {
         const qn__head head = {.type = QN__MESSAGE_ANSWER,
                                .number = {w->head.number[0], w->head.number[1]},
                                .bytes = body->bytes};
-        pthread_mutex_lock(&s->lock);
-        s->out += body->bytes;
-        pthread_mutex_unlock(&s->lock);
         qn__cluster_send(s->cluster, w->from, &head, body);
         return;
     }
@@ -204,7 +201,6 @@ static void take_answer(qn__items *s, uint32_t from, const qn__head *head,
     if (r && head->extra == 0 && body && body->bytes == r->bytes) {
         r->state = HAS;
         r->body = body;
-        s->in += body->bytes;
         body = NULL;
     } else if (r) {
         take_refusal(r, head, body);
@@ -338,9 +334,12 @@ qn_status qn__items_wait(qn__items *s, qn__item_request *r, const uint8_t **byte
         *bytes = r->body->data;
         return QN_OK;
     }
-    return qn__fail(err, QN_IO, "%s %s, and no other rank can read its part: %s",
-                    qn_cluster_name(s->cluster, r->part),
-                    is_gone(s, r->part) ? "is gone" : "does not give its items", r->reason);
+    qn__fail(err, QN_IO, "%s %s, and no other rank can read its part: %s",
+             qn_cluster_name(s->cluster, r->part),
+             is_gone(s, r->part) ? "is gone" : "does not give its items", r->reason);
+    if (s->holder.name)
+        qn__at(err, "%s", s->holder.name(s->holder.user, r->part));
+    return QN_IO;
 }
 
 void qn__items_drop(qn__items *s, qn__item_request *r) {
@@ -413,11 +412,4 @@ void qn__items_destroy(qn__items *s) {
     pthread_mutex_unlock(&s->lock);
     pthread_join(s->thread, NULL);
     release(s);
-}
-
-void qn__items_traffic(qn__items *s, uint64_t *in, uint64_t *out) {
-    pthread_mutex_lock(&s->lock);
-    *in = s->in;
-    *out = s->out;
-    pthread_mutex_unlock(&s->lock);
 }

@@ -27,6 +27,8 @@ typedef struct qn__item_holder {
     qn_status (*reach)(void *user, uint32_t part, qn_error *err);
     /* Copies a piece of an available part; 0: the part has no such bytes. */
     int (*copy)(void *user, uint32_t part, const qn__item_piece *piece, void *to);
+    /* The files of a part, for messages; NULL: they have no place. */
+    const char *(*name)(void *user, uint32_t part);
 } qn__item_holder;
 
 typedef struct qn__items qn__items;
@@ -49,8 +51,5 @@ qn_status qn__items_wait(qn__items *items, qn__item_request *request, const uint
                          qn_error *err);
 /* Frees a request, answered or not; accepts NULL. */
 void qn__items_drop(qn__items *items, qn__item_request *request);
-
-/* Bytes of answers that this rank has got from others and given to others. */
-void qn__items_traffic(qn__items *items, uint64_t *in, uint64_t *out);
 
 #endif

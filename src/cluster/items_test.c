@@ -66,7 +66,7 @@ static int meet(qn_cluster *c) {
 }
 
 static void begin(thread_ranks_member *m, holding *h, qn__items **items) {
-    const qn__item_holder holder = {h, reach, copy};
+    const qn__item_holder holder = {h, reach, copy, NULL};
     h->rank = qn_cluster_rank(m->cluster);
     assert_int_equal(qn__items_create(m->cluster, 7, &holder, items, NULL), QN_OK);
     meet(m->cluster);
@@ -76,14 +76,12 @@ static void begin(thread_ranks_member *m, holding *h, qn__items **items) {
 static void ask_all(thread_ranks_member *m) {
     holding h = {.reaches = 0};
     qn__items *items;
-    uint64_t in, out;
     begin(m, &h, &items);
     for (uint32_t turn = 0; turn < 50; ++turn)
         for (uint32_t part = 0; part < m->thread_ranks->count; ++part)
             m->result += (uint64_t)fetch(items, part, 1 + turn, turn * 11, NULL);
     meet(m->cluster);
-    qn__items_traffic(items, &in, &out);
-    m->code = in > 0 && out > 0 && h.reached == 0;
+    m->code = h.reached == 0;
     meet(m->cluster);
     qn__items_destroy(items);
 }

@@ -169,7 +169,7 @@ static void wait_for_answers(world *w) {
 }
 
 static void live(world *w, input *in) {
-    const qn__item_holder holder = {w, reach, copy};
+    const qn__item_holder holder = {w, reach, copy, NULL};
     qn_error err = {0};
     const int patient = next(in) & 1; /* else requests are open when the table is closed */
     FUZZ_MUST(qn__items_create(&w->cluster, 0, &holder, &w->items, &err) == QN_OK);

@@ -96,6 +96,11 @@ static qn_status adopt(void *user, uint32_t part, qn_error *err) {
     return QN_MISMATCH;
 }
 
+static const char *name_of(void *user, uint32_t part) {
+    const whole *w = user;
+    return w->parts->name[part];
+}
+
 /* ------------------------------------------------------------ filling */
 
 /* Open requests of a fill, and where their answers go. */
@@ -150,27 +155,17 @@ static void fetch_array(filling *f, uint32_t k, uint64_t from, uint64_t end, uin
     }
 }
 
-/* The message gets the files of the rank that it names. */
-static void name_files(const whole *w, qn_error *err) {
-    for (uint32_t part = 0; part < w->parts->ranks; ++part) {
-        const char *name = qn_cluster_name(w->parts->cluster, part);
-        const size_t length = strlen(name);
-        if (strncmp(err->what, name, length) == 0 && err->what[length] == ' ')
-            qn__at(err, "%s", w->parts->name[part]);
-    }
-    qn__remedy(err, QN_IO,
-               w->parts->given
-                   ? "start again, or give files as parts that every rank can read"
-                   : "put the files of all parts where every rank can read them, or start again");
-}
-
 /* Rows that could not be got, for whatever reason, end the job of all ranks at its next collective
  * call. Such a call lies before each model and checkpoint that is written. */
 static qn_status end_job(const whole *w, qn_status status, qn_error *err) {
     if (status == QN_OK)
         return QN_OK;
     if (status == QN_IO)
-        name_files(w, err);
+        qn__remedy(
+            err, QN_IO,
+            w->parts->given
+                ? "start again, or give files as parts that every rank can read"
+                : "put the files of all parts where every rank can read them, or start again");
     qn_error copy = *err;
     qn__cluster_fail(w->parts->cluster, &copy);
     return status;
@@ -407,7 +402,7 @@ static qn_status check_stride(const whole *w, qn_error *err) {
 
 static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *err) {
     const qn_parts *parts = w->parts;
-    const qn__item_holder holder = {w, adopt, copy_piece};
+    const qn__item_holder holder = {w, adopt, copy_piece, name_of};
     const qn__fault_filler filler = {w, fill};
     uint64_t droppable = 0;
     const uint64_t bytes = lay_out(w, &droppable);
