@@ -2,6 +2,7 @@
 engines themselves are in tests/engines, for `make engines`."""
 
 import importlib
+import io
 import subprocess
 import sys
 import threading
@@ -111,3 +112,11 @@ _engine.run(_engine.Task("a", _engine.address("127.0.0.1"), 2, 0, "k" * 16, _eng
     worker.kill()
     worker.wait()
     assert worker.stderr.read() == ""  # it ends with the rank, which says nothing
+
+
+def test_half_a_message(engine):
+    """Of a rank that is ended while it tells something."""
+    whole = io.BytesIO()
+    engine.tell(whole, "epoch")
+    sizes = 0, 5, 12, len(whole.getvalue())
+    assert [engine.hear(io.BytesIO(whole.getvalue()[:size])) for size in sizes] == [None, None, None, "epoch"]

@@ -219,12 +219,13 @@ def tell(file, message):
 
 
 def hear(file):
-    """The next message, or None at the end."""
+    """The next whole message, or None at the end."""
     head = file.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
-    content = file.read(LENGTH.unpack(head)[0])
-    return pickle.loads(content)
+    size = LENGTH.unpack(head)[0]
+    content = file.read(size)
+    return pickle.loads(content) if len(content) == size else None  # it ended while it told this
 
 
 _running = {}  # the children of this process, with the name of their run
