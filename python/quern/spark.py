@@ -13,7 +13,7 @@ import pickle
 import secrets
 
 from . import _engine, _options
-from .errors import QuernError, UsageError
+from .errors import UsageError
 
 pyspark = _engine.need("pyspark", "pyspark[sql]", "quern.spark")
 
@@ -194,7 +194,7 @@ class _Rank:
         result, failure = None, None
         try:
             result = _engine.run(_engine.Task(self.name, meet[0][1], len(tasks), rank, self.key, part, False, options))
-        except QuernError as why:
+        except Exception as why:  # of any kind: Spark would try it again
             failure = why
         told = _gathered(context, (result is not None, failure))
         first = next((k for k, (done, _) in enumerate(told) if done), None)
@@ -202,7 +202,7 @@ class _Rank:
             return ("result", result) if rank == first else None
         try:
             _engine.outcome([], [why for _, why in told])
-        except QuernError as why:
+        except Exception as why:
             return ("failed", why) if rank == 0 else None
         raise next(why for _, why in told if isinstance(why, _engine.Lost))  # Spark starts the stage again
 
