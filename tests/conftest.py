@@ -99,11 +99,7 @@ def pytest_configure(config):
     os.environ.setdefault("QUERN_TEST_SESSION", uuid.uuid4().hex)
     # Programs of devices are built once for all tests and kept from run to run, but not among the
     # user's own.
-    # LLVM compiles them in a quarter of the time without optimisation. The long tests have it.
-    quick = "" if "QUERN_LONG_TESTS" in os.environ else "-quick"
-    if quick:
-        os.environ.setdefault("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable")
-    for variable, folder in (("QUERN_CACHE", f"programs{quick}"), ("POCL_CACHE_DIR", f"pocl{quick}")):
+    for variable, folder in (("QUERN_CACHE", "programs"), ("POCL_CACHE_DIR", "pocl")):
         if variable not in os.environ:
             (builds.CACHE / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
             os.environ[variable] = str(builds.CACHE / folder)
