@@ -16,7 +16,7 @@ OPTIONS = {"label": "inside", "model": "dense 16 relu; dense 2 softmax", "epochs
 
 def main():
     points = np.random.default_rng(1).uniform(-1, 1, (4000, 2))
-    rows = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], "inside": (points**2).sum(1) < 0.6})
+    rows = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], "inside": ((points**2).sum(1) < 0.6).astype(int)})
     ray.init(num_cpus=3, include_dashboard=False)
     dataset = ray.data.from_pandas([rows[:1500], rows[1500:]])
     model = quern.ray.train(dataset, ranks=2, **OPTIONS)
