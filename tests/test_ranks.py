@@ -191,7 +191,7 @@ def test_other_files_on_one_machine(quern, tmp_path):
     assert '"count":4' in done[0][1].replace(" ", "")
     done = ranks.run(quern, 2, *words, cwd=tmp_path, own={0: ["[b]*.csv"], 1: ["c.csv"]}, status=1)
     for text in ("rank 1 on ", " names the data a.csv c.csv, and rank 0 on ", " a.csv [b]*.csv\n",
-                 "name the same files on all ranks of a machine", "--data-parts"):
+                 "name the same files on all ranks of a machine", "can be read in parts"):
         assert text in done[0][2]
     assert "names the data a.csv c.csv" in done[1][2]
 
