@@ -17,6 +17,8 @@ from .linear import LogisticRegression as LogisticRegression
 from .decomposition import KMeans as KMeans, PCA as PCA
 from .preprocessing import StandardScaler as StandardScaler
 from .regression import Lasso as Lasso, Ridge as Ridge
+from .parts import Parts as Parts
+from .model import fit as fit
 from . import ranks as ranks
 
 __version__: str
