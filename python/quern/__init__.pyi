@@ -234,6 +234,7 @@ class Search:
 def search(data: Optional[Items] = None, labels: Any = None, *,
            grid: Optional[Mapping[str, Iterable[Any]]] = None, folds: int = 5,
            by: Optional[str] = None, run_dir: Optional[Path] = None,
+           part: Optional[tuple[int, int]] = None, merge: bool = False,
            init_from: Union[Model, Path, None] = None,
            on_run: Optional[Callable[[Any], Any]] = None, progress: Optional[bool] = None,
            **options: Any) -> Search: ...
