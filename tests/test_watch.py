@@ -190,6 +190,20 @@ def test_names_that_come_again_and_deep_folders(quern, models, tmp_path):
     assert sorted(row["file"] for row in rows_of(out)) == ["a.bmp", "b.bmp", *sorted(f"{folder}/x.bmp" for folder in deep[:2])]
 
 
+def test_a_file_to_be_read_again_while_others_are_looked_at(run_quern, models, tmp_path):
+    """A new file that cannot be read is tried again, also if that is known before the look at a large folder ends."""
+    folder, out = tmp_path / "in", tmp_path / "r.csv"
+    (folder / "many").mkdir(parents=True)
+    for k in range(2000):
+        (folder / "many" / f"{k}.bin").write_bytes(b"dog")
+    words = ["watch", folder, "--model", models / "p.safetensors", "-o", out, "--once", "--latency", "1ms"]
+    run_quern(*words)
+    for k in range(3):
+        (folder / f"late{k}.bin").write_bytes(b"cat")
+        run_quern(*words)
+        assert [row["file"] for row in rows_of(out)[2000:]] == [f"late{i}.bin" for i in range(k + 1)]
+
+
 def test_done_files_keep_their_folders(run_quern, models, tmp_path):
     """They go into a folder inside the watched one, where the table is, too; or to another file system."""
     here = tmp_path / "in"

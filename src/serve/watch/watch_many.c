@@ -89,6 +89,7 @@ static qn_status look(qn__watch_many *all, qn_error *err) {
     const double begun = qn__now();
     ++all->looks;
     all->unsettled = 0;
+    all->next_look = 0; /* a file that is to be read again while this look goes on sets it */
     const qn_status status = all->place->look(all, err);
     if (status != QN_OK)
         return status;
@@ -97,7 +98,8 @@ static qn_status look(qn__watch_many *all, qn_error *err) {
         qn__watch_names_sweep(&all->names, all->looks);
     all->sweep = now + SWEEP + SWEEP * took;
     const int again = all->unsettled > 0 || (all->polls && !all->w->options.once);
-    all->next_look = again ? now + (took > every ? took : every) : 0;
+    if (again)
+        all->next_look = now + (took > every ? took : every);
     return QN_OK;
 }
 
