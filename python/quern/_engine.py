@@ -335,7 +335,7 @@ def answers(model, outputs):
 
 
 def alone():
-    """Before a worker predicts: it is no rank, although mpirun or srun may have started it."""
+    """Before a worker predicts: it is not a rank, although mpirun or srun may have started it."""
     if not ranks._asked:
         ranks.join("none")
 

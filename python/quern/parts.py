@@ -37,7 +37,7 @@ class Parts(Data):
     data : optional
         The part of this rank, which is whatever `Data` takes, or paths as for `open`. Iterators of Arrow
         batches are read a batch at a time. None, or a table without rows: this rank has none. Where all
-        ranks name the same files, these are dealt to them; else an empty list is no file.
+        ranks name the same files, these are dealt to them; else an empty list stands for a rank without files.
     labels : optional
         As for `Data` and `open`.
     part_cache : int

@@ -426,7 +426,7 @@ static int is_folder(const char *path) {
            (stat(path, &info) == 0 && S_ISDIR(info.st_mode));
 }
 
-/* Whether images may be in it; what is no archive of images is refused where it is read. */
+/* Whether images may be in it; another archive is refused where it is read. */
 static int may_enclose(const char *path) {
     static const char *const ends[] = {".tar", ".zip", ".tgz", ".tar.gz"};
     const size_t size = strlen(path);

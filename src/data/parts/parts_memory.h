@@ -6,8 +6,8 @@
 
 /* A table of its own with the rows of `given`, whose values it borrows: `given` must outlive it.
  * Classes become quantities where options->task is "regress". Close it in any case. Fails with
- * QN_UNSUPPORTED for tokens and for tables that are in parts already, with QN_INPUT where classes
- * are no numbers, or with QN_MEMORY. */
+ * QN_UNSUPPORTED for tokens and for tables that are in parts already, with QN_INPUT where the names
+ * of classes are texts, or with QN_MEMORY. */
 qn_status qn__parts_lend(const qn_data *given, const qn_data_options *options, qn_data **out,
                          qn_error *err);
 
