@@ -54,35 +54,13 @@ static void send_away(guest *g) {
     *g = (guest){.file = -1};
 }
 
-static const char *refuse(qn__door *door, const qn_error *why) {
-    snprintf(door->refusal, sizeof door->refusal, "%.*s", QN__VERDICT_TEXT - 1, why->what);
-    return door->refusal;
-}
-
 static const char *decide(void *user, const qn__hello *other) {
     qn__door *door = user;
-    const qn__endpoint *own = &door->endpoint[0];
     qn_error why;
-    if (own->wire != other->wire || own->contract != other->contract ||
-        strcmp(own->version, other->version) != 0) {
-        qn__mesh_other_version(other->from, other->host, other->version, other->contract,
-                               other->wire, own, &why);
-        return refuse(door, &why);
-    }
-    if (other->purpose != QN__FOR_RENDEZVOUS)
-        return "this is the rendezvous address, not a rank's own transport";
-    if (other->ranks != door->ranks) {
-        qn__fail(&why, QN_CLUSTER,
-                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
-                 other->host, other->ranks, own->host, door->ranks);
-        return refuse(door, &why);
-    }
-    if (other->from == 0 || other->from >= door->ranks) {
-        qn__fail(&why, QN_CLUSTER, "there is no space for a further rank %u, on %s, in a run of %u",
-                 other->from, other->host, door->ranks);
-        return refuse(door, &why);
-    }
-    return NULL;
+    if (qn__mesh_peer(&door->endpoint[0], door->ranks, other, &why) == QN__PEER_FITS)
+        return NULL;
+    snprintf(door->refusal, sizeof door->refusal, "%.*s", QN__VERDICT_TEXT - 1, why.what);
+    return door->refusal;
 }
 
 static void joined(void *user, const qn__hello *other, int file, int local) {

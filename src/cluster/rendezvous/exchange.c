@@ -99,17 +99,6 @@ static const char *refuse(host *h, const qn_error *why, int fatal) {
     return h->refusal;
 }
 
-/* 1, with a message, if the peer runs another version. */
-static int other_version(const host *h, const qn__hello *other, qn_error *why) {
-    const qn__endpoint *own = &h->endpoint[0];
-    if (own->wire == other->wire && own->contract == other->contract &&
-        strcmp(own->version, other->version) == 0)
-        return 0;
-    qn__mesh_other_version(other->from, other->host, other->version, other->contract, other->wire,
-                           own, why);
-    return 1;
-}
-
 /* A rank that ended before all had arrived may be started again. */
 static void lost(host *h, uint32_t r) {
     close(h->file[r]);
@@ -153,22 +142,9 @@ static int is_there(host *h, uint32_t r) {
 static const char *decide(void *user, const qn__hello *other) {
     host *h = user;
     qn_error why;
-    if (other_version(h, other, &why))
-        return refuse(h, &why, 1);
-    if (other->purpose != QN__FOR_RENDEZVOUS)
-        return "this is the rendezvous address, not a rank's own transport";
-    if (other->ranks != h->place.ranks) {
-        qn__fail(&why, QN_CLUSTER,
-                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", other->from,
-                 other->host, other->ranks, h->endpoint[0].host, h->place.ranks);
-        qn__remedy(&why, QN_CLUSTER, "start all ranks with the same number of ranks");
-        return refuse(h, &why, 1);
-    }
-    if (other->from == 0 || other->from >= h->place.ranks) {
-        qn__fail(&why, QN_CLUSTER, "there is no space for a further rank %u, on %s, in a run of %u",
-                 other->from, other->host, h->place.ranks);
-        return refuse(h, &why, 0);
-    }
+    const qn__peer_fault fault = qn__mesh_peer(&h->endpoint[0], h->place.ranks, other, &why);
+    if (fault != QN__PEER_FITS)
+        return refuse(h, &why, fault == QN__PEER_IS_OTHER);
     if (is_there(h, other->from)) {
         qn__fail(&why, QN_CLUSTER, "rank %u is there already, on %s; another came from %s",
                  other->from, h->endpoint[other->from].host, other->host);

@@ -349,9 +349,9 @@ static qn_status other_layout(uint32_t rank, const char *host, uint32_t wire,
                       "files and checkpoints may come from any");
 }
 
-qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
-                                 uint32_t contract, uint32_t wire, const qn__endpoint *first,
-                                 qn_error *err) {
+static qn_status other_version(uint32_t rank, const char *host, const char *version,
+                               uint32_t contract, uint32_t wire, const qn__endpoint *first,
+                               qn_error *err) {
     if ((wire ^ first->wire) >> QN__LAYOUT_SHIFT != 0)
         return other_layout(rank, host, wire, first, err);
     qn__fail(err, QN_CLUSTER,
@@ -367,8 +367,33 @@ qn_status qn__mesh_versions(const qn__endpoint *endpoint, uint32_t ranks, qn_err
         if (!qn__endpoint_is_empty(&endpoint[r]) &&
             (endpoint[r].wire != endpoint[0].wire || endpoint[r].contract != endpoint[0].contract ||
              strcmp(endpoint[r].version, endpoint[0].version) != 0))
-            return qn__mesh_other_version(r, endpoint[r].host, endpoint[r].version,
-                                          endpoint[r].contract, endpoint[r].wire, &endpoint[0],
-                                          err);
+            return other_version(r, endpoint[r].host, endpoint[r].version, endpoint[r].contract,
+                                 endpoint[r].wire, &endpoint[0], err);
     return QN_OK;
+}
+
+qn__peer_fault qn__mesh_peer(const qn__endpoint *first, uint32_t ranks, const qn__hello *peer,
+                             qn_error *why) {
+    if (peer->wire != first->wire || peer->contract != first->contract ||
+        strcmp(peer->version, first->version) != 0) {
+        other_version(peer->from, peer->host, peer->version, peer->contract, peer->wire, first,
+                      why);
+        return QN__PEER_IS_OTHER;
+    }
+    if (peer->purpose != QN__FOR_RENDEZVOUS) {
+        qn__fail(why, QN_CLUSTER, "this is the rendezvous address, not a rank's own transport");
+        return QN__PEER_IS_WRONG;
+    }
+    if (peer->ranks != ranks) {
+        qn__fail(why, QN_CLUSTER,
+                 "rank %u on %s was started as one of %u, rank 0 on %s as one of %u", peer->from,
+                 peer->host, peer->ranks, first->host, ranks);
+        qn__remedy(why, QN_CLUSTER, "start all ranks with the same number of ranks");
+        return QN__PEER_IS_OTHER;
+    }
+    if (peer->from > 0 && peer->from < ranks)
+        return QN__PEER_FITS;
+    qn__fail(why, QN_CLUSTER, "rank %u, on %s, is outside of a run of %u", peer->from, peer->host,
+             ranks);
+    return QN__PEER_IS_WRONG;
 }

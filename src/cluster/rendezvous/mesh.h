@@ -3,6 +3,7 @@
 #define QN_CLUSTER_RENDEZVOUS_MESH_H
 
 #include "cluster/rendezvous/endpoint.h"
+#include "cluster/transport/handshake.h"
 #include "cluster/transport/ranks.h"
 #include "cluster/transport/socket_transport.h"
 
@@ -25,10 +26,12 @@ typedef struct qn__mesh {
  * fail with the message of the first failure. QN_BUSY: the same, because rank 0 has ended. */
 qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err);
 
-/* Fails with the rank that runs another version than rank 0, whose endpoint is `first`. */
-qn_status qn__mesh_other_version(uint32_t rank, const char *host, const char *version,
-                                 uint32_t contract, uint32_t wire, const qn__endpoint *first,
-                                 qn_error *err);
+/* Whether a peer at the rendezvous address cannot be a rank of this run, of which rank 0 has the
+ * endpoint `first`; *why then says what is wrong. QN__PEER_IS_OTHER: it was started otherwise, so
+ * that the run cannot be as it was meant. */
+typedef enum qn__peer_fault { QN__PEER_FITS, QN__PEER_IS_OTHER, QN__PEER_IS_WRONG } qn__peer_fault;
+qn__peer_fault qn__mesh_peer(const qn__endpoint *first, uint32_t ranks, const qn__hello *peer,
+                             qn_error *why);
 
 /* Compares the versions of all ranks with that of rank 0. */
 qn_status qn__mesh_versions(const qn__endpoint *endpoint, uint32_t ranks, qn_error *err);
