@@ -102,21 +102,6 @@ static uint64_t row_of(const qn_data *data, uint64_t item) {
     return data->index ? data->index[item] : item;
 }
 
-/* The first item with this row or a later one: items are in the order of their rows. */
-static uint64_t item_from(const qn_data *data, uint64_t row) {
-    uint64_t low = 0, high = data->items;
-    if (!data->index)
-        return least(row, high);
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (data->index[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void set_epoch(reader *r, uint64_t epoch) {
     const qn__item_scan *s = r->scan;
     if (r->epoch == epoch)
@@ -222,8 +207,8 @@ static void publish(reader *r, uint64_t count, int good) {
 
 static void visit(reader *r) {
     qn__item_scan *s = r->scan;
-    const uint64_t row = r->visit % s->pieces * s->rows, first = item_from(s->data, row),
-                   end = item_from(s->data, row + s->rows);
+    const uint64_t row = r->visit % s->pieces * s->rows, first = qn__data_item_from(s->data, row),
+                   end = qn__data_item_from(s->data, row + s->rows);
     const uint64_t from = s->buffer.from, begin = begin_of(s, r->visit);
     pthread_mutex_unlock(&s->lock);
     uint64_t count = first < end ? find_items(r, first, end, begin > from ? begin : from,

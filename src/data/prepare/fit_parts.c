@@ -13,29 +13,14 @@ enum { COLUMNS = 256, RANKS = 6, PASSES = 4, DIGITS = 256 };
 
 /* ------------------------------------------------------------------ own items */
 
-/* How many items of a table or view are of rows before `row`. */
-static uint64_t items_before(const qn_data *data, uint64_t row) {
-    uint64_t low = 0, high = data->items;
-    if (!data->index)
-        return row;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (data->index[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 int qn__own_items_of(const qn_data *data, const float *weights, qn__own_items *out) {
     const qn__remote_rows *remote = qn__data_remote(data);
     if (!remote)
         return 0;
     const qn_parts *parts = remote->parts;
-    const uint64_t from = items_before(data, parts->first[parts->rank]);
+    const uint64_t from = qn__data_item_from(data, parts->first[parts->rank]);
     *out = (qn__own_items){.parts = parts, .items = *data, .from = from};
-    out->items.items = items_before(data, parts->first[parts->rank + 1]) - from;
+    out->items.items = qn__data_item_from(data, parts->first[parts->rank + 1]) - from;
     if (data->index)
         out->items.index += from;
     else

@@ -154,6 +154,21 @@ static inline const void *qn__data_item(const qn_data *data, uint64_t i) {
     return data->values + (size_t)(data->index ? data->index[i] : i) * qn__data_step(data);
 }
 
+/* The first item of this row or a later one, or `items`: items are in the order of their rows. */
+static inline uint64_t qn__data_item_from(const qn_data *data, uint64_t row) {
+    uint64_t low = 0, high = data->items;
+    if (!data->index)
+        return row < high ? row : high;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (data->index[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Value `feature` of item i as a number. */
 static inline double qn__data_number(const qn_data *data, uint64_t i, size_t feature) {
     return qn__element_number(data->type, qn__data_item(data, i), feature);
