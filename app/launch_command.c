@@ -47,21 +47,6 @@ static const option launch_options[] = {
 
 /* ---------------------------------------------------------------- the command of the ranks */
 
-/* The first word that is neither an option nor an option's value. */
-static int find_command(int argc, char **argv) {
-    int i = 0;
-    for (; i < argc && argv[i][0] == '-'; i++) {
-        option_row row;
-        const char *word = argv[i];
-        if (strcmp(word, "--") == 0)
-            break;
-        if (word[1] == '-' && !strchr(word, '=') &&
-            options_find(launch_options, word + 2, &row) >= 0 && row.option->kind != OPTION_FLAG)
-            i++;
-    }
-    return i < argc ? i : argc;
-}
-
 /* What the launcher gives to the ranks. */
 typedef struct given_words {
     const char *meet, *key_file;
@@ -160,7 +145,8 @@ static int run(const command *self, int argc, char **argv) {
     launch_flags f = {.restarts = 3, .ssh = "ssh"};
     arguments given;
     char folder[4096];
-    const int own = find_command(argc - 2, argv + 2);
+    int begin;
+    const int own = options_before(launch_options, argc - 2, argv + 2, &begin);
     int code = options_read(self, own, argv + 2, &f, &given);
     if (code >= 0)
         return code;
@@ -168,7 +154,6 @@ static int run(const command *self, int argc, char **argv) {
     launch_job *job = calloc(1, sizeof *job);
     if (!job)
         return message_fail(QN_MEMORY, "out of memory", "", "");
-    const int skip = own < argc - 2 && strcmp(argv[2 + own], "--") == 0;
     char *before = line_before(own, argv);
     job->meet = f.meet;
     job->restarts = f.restarts;
@@ -177,7 +162,7 @@ static int run(const command *self, int argc, char **argv) {
     job->setup.program = f.program;
     job->setup.directory = f.directory ? f.directory : getcwd(folder, sizeof folder);
     job->setup.prefix = before ? before : "quern launch --";
-    code = check_words(job, argc - 2 - own - skip, argv + 2 + own + skip);
+    code = check_words(job, argc - 2 - begin, argv + 2 + begin);
     if (code < 0)
         code = read_hosts(&f, &job->hosts);
     if (code < 0 && !job->setup.directory)

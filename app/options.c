@@ -334,6 +334,23 @@ int options_find(const option *table, const char *name, option_row *row) {
     return -1;
 }
 
+int options_before(const option *table, int argc, char **argv, int *next) {
+    int i = 0;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        option_row row;
+        const char *word = argv[i];
+        if (strcmp(word, "--") == 0) {
+            *next = i + 1;
+            return i;
+        }
+        if (word[1] == '-' && !strchr(word, '=') && options_find(table, word + 2, &row) >= 0 &&
+            row.option->kind != OPTION_FLAG)
+            i++;
+    }
+    *next = i < argc ? i : argc;
+    return *next;
+}
+
 int options_add(const command *self, int index, const char *text, void *values, arguments *words) {
     option_row row;
     if (!options_row(self->options, index, &row))

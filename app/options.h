@@ -127,6 +127,11 @@ int options_given(const command *self, const arguments *words, const char *name)
 
 /* The option of that name, which may be a row of an inserted table: its number, or -1. */
 int options_find(const option *table, const char *name, option_row *row);
+
+/* For a command that takes another command after its own options: how many of the words are its
+ * own. *next: the first word of the other command, after a "--" that may stand between them. */
+int options_before(const option *table, int argc, char **argv, int *next);
+
 /* Does what "--name text" would do after the words that were read, for option `index`; of a flag
  * `text` is not used. */
 int options_add(const command *self, int index, const char *text, void *values, arguments *words);

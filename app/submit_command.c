@@ -102,24 +102,6 @@ static const option submit_options[] = {
 
 /* ---------------------------------------------------------------- the command line */
 
-/* The first word that is neither an option nor an option's value: "train" or "run". */
-static int find_command(int argc, char **argv) {
-    int i = 0;
-    for (; i < argc && argv[i][0] == '-'; i++) {
-        option_row row;
-        const char *word = argv[i];
-        if (strcmp(word, "--") == 0)
-            return i + 1;
-        if (strchr(word, '='))
-            continue;
-        for (int k = 0; options_row(submit_options, k, &row); k++)
-            if (word[1] == '-' && strcmp(word + 2, row.option->name) == 0 &&
-                row.option->kind != OPTION_FLAG)
-                i++;
-    }
-    return i < argc ? i : argc;
-}
-
 /* Restricts a name to characters that are valid in any engine's file. */
 static int is_plain(const char *text, const char *also) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -555,9 +537,8 @@ static int run(const command *self, int argc, char **argv) {
         .ranks = 1, .launcher = "auto", .kind = "auto", .claim = "quern-data", .mount = "/data"};
     arguments given;
     making m = {.words = NULL};
-    int begin = find_command(argc - 2, argv + 2);
-    int own =
-        begin > 0 && begin <= argc - 2 && strcmp(argv[1 + begin], "--") == 0 ? begin - 1 : begin;
+    int begin;
+    const int own = options_before(submit_options, argc - 2, argv + 2, &begin);
     int code = options_read(self, own, argv + 2, &f, &given);
     if (code >= 0)
         return code;

@@ -95,7 +95,7 @@ static char *shown_of(const qn__sink_kind *kind, const char *place, qn_error *er
 qn_status qn__sink_target_of(const char *to, const qn__sink_kind **kind, qn__sink_target *out,
                              qn_error *err) {
     const char *place;
-    *out = (qn__sink_target){NULL};
+    *out = (qn__sink_target){0};
     *kind = kind_of(to, &place);
     if (!(*kind)->schemes && qn__scheme_refuse(to, err) != QN_OK)
         return QN_USAGE;
@@ -119,7 +119,7 @@ void qn__sink_target_release(qn__sink_target *t) {
     qn__free(t->table);
     qn__free(t->run);
     qn__free(t->shown);
-    *t = (qn__sink_target){NULL};
+    *t = (qn__sink_target){0};
 }
 
 qn_status qn__sink_check(const char *to, qn_error *err) {

@@ -83,7 +83,7 @@ qn_status qn__prompt_line_read(const char *line, uint32_t index, const qn_genera
                                qn__prompt_line *out, qn_error *err) {
     qn__json *json = NULL;
     qn__text text = {0};
-    *out = (qn__prompt_line){NULL};
+    *out = (qn__prompt_line){0};
     qn_status status = qn__json_parse(line, strlen(line), &json, err);
     if (status == QN_FORMAT) {
         qn__at(err, "prompt %u", index);

@@ -123,7 +123,7 @@ static void take_inbox(qn__texts *t) {
 
 static void take_step(qn__texts *t) {
     qn__answer *failed;
-    qn_error err = {QN_OK};
+    qn_error err = {0};
     int more;
     const qn_status status = qn__engine_step(t->engine, &more, &failed, &err);
     if (status == QN_OK)
@@ -148,7 +148,7 @@ static int wait_for_work(qn__texts *t) {
     take_inbox(t);
     const int closing = t->closing;
     pthread_mutex_unlock(&t->lock);
-    qn_error err = {QN_OK};
+    qn_error err = {0};
     if (closing)
         qn__fail(&err, QN_INTERRUPTED, "the server ends");
     for (asked *r = t->first; closing && r; r = r->next)
