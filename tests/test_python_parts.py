@@ -35,7 +35,8 @@ real[0] = -3
 values = bytes.astype(np.float32) + (np.arange(700) >= 420)[:, None] * np.float32(0.5)
 some = make((bytes if own == 0 and count > 1 else values)[rows], real[rows])
 ridge = quern.fit("ridge", some, alpha=0.5)
-print(some.digest, ridge.digest, ridge.evaluate(some), model.evaluate(whole))
+axes = quern.fit("pca", some, components=2)         # of a table with real labels
+print(some.digest, ridge.digest, axes.digest, ridge.evaluate(some), model.evaluate(whole))
 if count > 1:
     files = [os.path.join(os.environ["FOLDER"], name) for name in ("a.npy", "b.npy")]
     assert quern.Parts(files).digest == quern.Data(np.concatenate([np.load(file) for file in files])).digest

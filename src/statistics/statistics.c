@@ -415,7 +415,11 @@ static const qn_parts *parts_of(const qn_data *data, const qn_statistics_options
 qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *options,
                               qn_status status, qn_statistics **out, qn_error *err) {
     const qn_parts *parts = parts_of(data, options);
-    return make(parts ? parts->own : data, parts, options, status, out, err);
+    if (!parts)
+        return make(data, NULL, options, status, out, err);
+    qn_data own = *parts->own;
+    own.targets = data->targets ? own.targets : NULL; /* `data` may be without its labels */
+    return make(&own, parts, options, status, out, err);
 }
 
 static qn_status take_options(const char *function, const qn_statistics_options *options,
