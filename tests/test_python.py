@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import itertools
 import os
 import pickle
 import re
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -636,10 +638,18 @@ def test_ctrl_c_is_heard_without_callbacks():
     assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 0
 
 
-def test_progress_is_a_line(q, digits, capsys):
+def test_progress_is_a_line(q, digits, capsys, monkeypatch):
+    """Each epoch leaves one line. What is shown within it is written over, however often that is."""
+    from quern import _progress
+
+    ticks = itertools.count()  # each step is shown
+    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
     q.train(digits, progress=True, **SMALL)
     said = capsys.readouterr().err
-    assert "epoch 2/2" in said and said.count("\n") == 2
+    *lines, rest = said.split("\n")
+    left = [line for line in (line.rpartition("\r")[2] for line in lines) if not line.startswith("note: ")]
+    assert [line[:11] for line in left] == ["epoch 1/2  ", "epoch 2/2  "] and not rest
+    assert said.count(" items/s") == 2 * -(-len(digits) // SMALL["batch"])
     q.train(digits, **SMALL)
     assert capsys.readouterr() == ("", "")
 
