@@ -1,5 +1,6 @@
 /* The costs of this machine's devices: measured one call at a time, on all ranks at once, because
- * cores that share memory and clock slow each other down. */
+ * cores that share memory and clock slow each other down. Of ranks that share memory, whole steps
+ * are measured. */
 #include <quern/plan.h>
 
 #include "base/argument.h"
@@ -53,6 +54,7 @@ typedef struct measuring {
     const qn_compute *compute;
     double seconds; /* of each device */
     int crowded;    /* 1: more threads than cores */
+    int goes_on;    /* 1: one more sample; rank 0 decides for all */
     uint32_t ranks, most_members;
     pthread_barrier_t together;
     one_rank *rank;
@@ -84,6 +86,31 @@ static qn__batch next_batch(bench *b) {
                        .order = &b->all->order,
                        .first = b->batches++ % in_data * p->batch,
                        .items = p->batch};
+}
+
+/* ------------------------------------------------------------------- memory that ranks share
+ *
+ * In a step the words of a part are read by other cores, and those of the totals are written by
+ * them. So a core must fetch them from another core's cache, or take them away from it, which costs
+ * about as much as adding them. So whole steps are measured. Ranks that share cores take turns
+ * anyway: each has arrays of its own there. */
+
+typedef struct segment {
+    uint64_t first, end;
+    uint32_t parts; /* that are added up in it */
+} segment;
+
+static int shares_memory(const bench *b) { return b->all->ranks > 1 && !b->all->crowded; }
+
+static segment own_segment(const bench *b) {
+    const uint64_t n = program_of(b->all)->parameters, ranks = b->all->ranks, r = b->rank->rank;
+    if (!shares_memory(b))
+        return (segment){0, n, 1};
+    return (segment){n * r / ranks, n * (r + 1) / ranks, b->all->ranks};
+}
+
+static int64_t *totals_of(const bench *b) {
+    return shares_memory(b) ? b->all->rank[0].sums : b->rank->sums;
 }
 
 /* A share as a rank computes it. A device that is the only one writes the sums in place; otherwise
@@ -118,7 +145,7 @@ static double one_update(bench *b, uint32_t unused) {
     const qn__update update = small_update(b);
     (void)unused;
     const double begun = qn__now();
-    b->device->update(b->worker, &update, b->rank->sums, &b->rank->error);
+    b->device->update(b->worker, &update, totals_of(b), &b->rank->error);
     return qn__now() - begun;
 }
 
@@ -139,15 +166,24 @@ static double one_step(bench *b, uint32_t unused) {
     return (qn__now() - begun) / b->together;
 }
 
-/* Adds one array to another, as ranks do: bytes per second. */
+/* Adds the parts of all ranks, as ranks do: each its segment. */
 static double one_adding(bench *b, uint32_t unused) {
-    const uint64_t n = program_of(b->all)->parameters;
-    int64_t *sums = b->rank->sums;
-    const int64_t *part = b->rank->part;
+    enum { BLOCK = 4096 };
+    const segment own = own_segment(b);
+    const one_rank *all = b->all->rank, *self = b->rank;
     (void)unused;
     const double begun = qn__now();
-    for (uint64_t i = 0; i < n; ++i)
-        sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)part[i]);
+    for (uint64_t at = own.first; at < own.end; at += BLOCK) {
+        const uint64_t n = own.end - at < BLOCK ? own.end - at : BLOCK;
+        int64_t *to = totals_of(b) + at;
+        if (own.parts > 1)
+            memcpy(to, self->part + at, n * sizeof *to);
+        for (uint32_t r = own.parts > 1; r < own.parts; ++r) {
+            const int64_t *part = all[(self->rank + r) % b->all->ranks].part + at;
+            for (uint64_t i = 0; i < n; ++i)
+                to[i] = (int64_t)((uint64_t)to[i] + (uint64_t)part[i]);
+        }
+    }
     return qn__now() - begun;
 }
 
@@ -188,6 +224,36 @@ static double time_of(bench *b, double (*what)(bench *, uint32_t), uint32_t size
     return count > 0 ? qn__median(sample, count) : 0;
 }
 
+/* ------------------------------------------------------------------------------- steps in common
+ */
+
+enum { SHARE, ADDING, UPDATE, PARTS };
+
+/* One more step? Rank 0 decides, so that all do the same number of them. */
+static int all_go_on(bench *b, uint32_t count, double until) {
+    measuring *all = b->rank->all;
+    if (b->rank->rank == 0)
+        all->goes_on = count < MOST_SAMPLES && (count < FEWEST || qn__now() < until);
+    pthread_barrier_wait(&all->together);
+    return all->goes_on;
+}
+
+/* The typical times of the parts of a step in which each rank computes so many grains. All ranks
+ * begin each part together. */
+static void time_steps(bench *b, uint32_t grains, double seconds, double took[PARTS]) {
+    static double (*const part[PARTS])(bench *, uint32_t) = {one_share, one_adding, one_update};
+    double sample[PARTS][MOST_SAMPLES];
+    uint32_t count = 0;
+    const double until = qn__now() + seconds;
+    for (; all_go_on(b, count, until); ++count)
+        for (int i = 0; i < PARTS; ++i) {
+            pthread_barrier_wait(&b->rank->all->together);
+            sample[i][count] = goes_on(b) ? part[i](b, grains) : 0;
+        }
+    for (int i = 0; i < PARTS; ++i)
+        took[i] = qn__median(sample[i], count);
+}
+
 /* 1, 2, 3, 4, 6, 8, 12, 16, ... and all grains of a batch. */
 static uint32_t sizes_of(uint32_t units, uint32_t *size) {
     uint32_t count = 0, next = 1;
@@ -224,11 +290,15 @@ static void measure_device(bench *b, qn_plan_cost *c) {
     uint32_t size[QN_PLAN_CALLS];
     const uint32_t count = sizes_of(units, size);
     const double each = b->all->seconds / (count + 5.0);
+    double took[PARTS] = {0};
     for (uint32_t i = 0; i < count; ++i) {
         const int last = i + 1 == count;
         const double begun = qn__now(), before = last ? joules_of(b) : 0;
         c->grains[i] = size[i];
-        c->seconds[i] = time_of(b, one_share, size[i], each);
+        took[SHARE] = time_of(b, one_share, size[i], each);
+        if (shares_memory(b))
+            time_steps(b, size[i], each, took);
+        c->seconds[i] = took[SHARE];
         if (last && before > 0)
             c->watts = fmax(joules_of(b) - before, 0) / (qn__now() - begun);
     }
@@ -236,9 +306,14 @@ static void measure_device(bench *b, qn_plan_cost *c) {
     c->grain = p->grain;
     measure_messages(b, c, each);
     memset(b->rank->sums, 0, p->parameters * sizeof *b->rank->sums);
-    c->update = time_of(b, one_update, 0, each);
-    const double adding = time_of(b, one_adding, 0, each);
-    c->adding = adding > 0 ? 3.0 * 8 * (double)p->parameters / adding : 0;
+    if (!shares_memory(b)) {
+        took[UPDATE] = time_of(b, one_update, 0, each);
+        took[ADDING] = time_of(b, one_adding, 0, each);
+    }
+    c->update = took[UPDATE];
+    const segment own = own_segment(b);
+    const double added = 8.0 * (double)(own.end - own.first) * (own.parts > 1 ? own.parts + 1 : 3);
+    c->adding = took[ADDING] > 0 ? added / took[ADDING] : 0;
     const double steps = each / fmax(c->seconds[count - 1], 1e-9);
     b->together = steps < 2 ? 2 : steps < TOGETHER ? (int)steps : TOGETHER;
     if (b->all->ranks == 1 && b->device && b->device->train_step)
