@@ -21,7 +21,7 @@
 
 typedef struct run_flags {
     const char *kernel, *shape, *recipe, *devices, *trace, *checkpoint, *checkpoint_every, *timeout;
-    text_list in, out, set, series;
+    text_list in, in_parts, out, set, series;
     uint64_t threads, grain, iterations, seed;
     ranks_flags ranks;
     int quiet, verbose, json, resume;
@@ -35,10 +35,14 @@ static const option run_options[] = {
               "the kernel, a C file as docs/kernels.md describes; required")},
     {ROW_TEXTS("in", in, "NAME=FILE",
                "NPY file of an input (INPUT, WHOLE, HALO); can be given several times")},
+    {ROW_TEXTS("in-parts", in_parts, "NAME=LIST",
+               "the same of which each rank has some rows: a file, a folder or a pattern; can be "
+               "given several times")},
     {ROW_TEXTS(
         "out", out, "NAME=FILE",
         "file to which an OUTPUT, a SCAN or an array of totals is written: NPY; .raw, its "
-        "numbers alone; or .png, a picture of a uint8_t OUTPUT. Can be given several times")},
+        "numbers alone; or .png, a picture of a uint8_t OUTPUT. With %r in the name each rank "
+        "writes its rows. Can be given several times")},
     {ROW_TEXTS("set", set, "NAME=VALUE", "value of a SCALAR; can be given several times"),
      .fallback = "the kernel's own"},
     {ROW_TEXT("shape", shape, "SHAPE", "lengths of the index space, such as 600x800"),
@@ -127,7 +131,10 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
         (ends_with(file, ".npy") || ends_with(file, ".png") || ends_with(file, ".raw") ? 4 : 0);
     if (size + sizeof ".recipe.json" > PATH_MAX)
         return NULL;
-    snprintf(path, PATH_MAX, "%.*s.recipe.json", (int)size, file);
+    snprintf(path, PATH_MAX, "%.*s", (int)size, file);
+    for (char *mark; (mark = strstr(path, "%r"));) /* "out-%r" becomes "out" */
+        memmove(mark - (mark > path && strchr("-_.", mark[-1])), mark + 2, strlen(mark + 2) + 1);
+    snprintf(path + strlen(path), PATH_MAX - strlen(path), ".recipe.json");
     return path;
 }
 
@@ -182,12 +189,20 @@ static int set_seed(qn_kernel *kernel, uint64_t seed) {
     return qn_kernel_set_seed(kernel, seed, &err) == QN_OK ? -1 : message_error(&err);
 }
 
+/* With %r in the name each rank has a file for its rows. */
+static qn_status bind_output(qn_kernel *kernel, const char *name, const char *path, qn_error *err) {
+    return strstr(path, "%r") ? qn_kernel_bind_parts(kernel, name, path, err)
+                              : qn_kernel_bind_file(kernel, name, path, err);
+}
+
 static int bind(const run_flags *f, qn_kernel *kernel) {
     int code = kernel_each(kernel, "set", &f->set, qn_kernel_set);
     if (code < 0)
         code = kernel_each(kernel, "in", &f->in, qn_kernel_bind_file);
     if (code < 0)
-        code = kernel_each(kernel, "out", &f->out, qn_kernel_bind_file);
+        code = kernel_each(kernel, "in-parts", &f->in_parts, qn_kernel_bind_parts);
+    if (code < 0)
+        code = kernel_each(kernel, "out", &f->out, bind_output);
     if (code < 0)
         code = kernel_each(kernel, "series", &f->series, qn_kernel_series);
     if (code < 0 && f->shape)
@@ -197,12 +212,21 @@ static int bind(const run_flags *f, qn_kernel *kernel) {
 
 /* ------------------------------------------------------------------ the run */
 
-static int refuse_use(const qn_kernel_part *p, int written) {
+static int refuse_use(const qn_kernel_part *p, const char *word) {
+    const int written = strcmp(word, "out") != 0;
     char what[200];
-    snprintf(what, sizeof what, "\"%s\" is an %s of the kernel, and %s names it", p->name,
-             written ? "output" : "input", written ? "--in" : "--out");
-    return message_fail(QN_USAGE, what, job_options_place(written ? "in" : "out", p->name),
+    snprintf(what, sizeof what, "\"%s\" is an %s of the kernel, and --%s names it", p->name,
+             written ? "output" : "input", word);
+    return message_fail(QN_USAGE, what, job_options_place(word, p->name),
                         written ? "write --out" : "write --in");
+}
+
+static int names(const text_list *list, const char *name) {
+    const size_t size = strlen(name);
+    for (uint32_t k = 0; k < list->count; k++)
+        if (strncmp(list->at[k], name, size) == 0 && list->at[k][size] == '=')
+            return 1;
+    return 0;
 }
 
 /* --in of an output and --out of an input would be mistaken for each other by the library. */
@@ -213,11 +237,12 @@ static int check_uses(const run_flags *f, qn_kernel *kernel) {
             (p.use > QN_KERNEL_OUTPUT && p.dimensions == 0))
             continue;
         const int written = p.use >= QN_KERNEL_OUTPUT;
-        const text_list *wrong = written ? &f->in : &f->out;
-        const size_t size = strlen(p.name);
-        for (uint32_t k = 0; k < wrong->count; k++)
-            if (strncmp(wrong->at[k], p.name, size) == 0 && wrong->at[k][size] == '=')
-                return refuse_use(&p, written);
+        if (names(written ? &f->in : &f->out, p.name))
+            return refuse_use(&p, written ? "in" : "out");
+        if (written && names(&f->in_parts, p.name))
+            return refuse_use(&p, "in-parts");
+        if (names(&f->in, p.name) && names(&f->in_parts, p.name))
+            return message_usage("leave one of them out", "--in and --in-parts name %s", p.name);
     }
     return -1;
 }
@@ -371,6 +396,13 @@ static int open_kernel(const command *self, const run_flags *f, const arguments 
     return code;
 }
 
+static int has_parts(const run_flags *f) {
+    for (uint32_t i = 0; i < f->out.count; i++)
+        if (strstr(f->out.at[i], "%r"))
+            return 1;
+    return f->in_parts.count > 0;
+}
+
 int run_job_read(int count, char **words, int opens, run_job *out) {
     char added[PATH_MAX + 16];
     run_flags f = {0};
@@ -381,6 +413,9 @@ int run_job_read(int count, char **words, int opens, run_job *out) {
         code = read_job(&run_command, &f, &out->given, &out->kept);
     if (code >= 0)
         return code;
+    if (has_parts(&f))
+        return message_usage("start it with srun or mpirun in a script of your own",
+                             "a run with arrays in parts writes no checkpoint, which a job needs");
     out->result = recipe_path(&f, out->path);
     out->checkpoint = f.checkpoint;
     out->resume = f.resume;

@@ -1,5 +1,6 @@
 /* NULL in every place of functions that ranks call together, as null_test.c does for the others. */
 #include "null_case_test.h"
+#include <quern/kernel.h>
 #include <quern/predict.h>
 #include <quern/statistics.h>
 
@@ -34,8 +35,27 @@ static void test_parts(void **state) {
     qn_parts_close(NULL);
 }
 
+static void test_arrays_in_parts(void **state) {
+    (void)state;
+    const uint64_t shape[1] = {1};
+    float x = 0;
+    qn_kernel *k;
+    assert_int_equal(qn_kernel_read("INDEX(i); INPUT(float, x); COUNT(n); KERNEL { n = x > 0; }",
+                                    "a.c", &k, NULL),
+                     QN_OK);
+    REFUSED(qn_kernel_bind_parts, "kernel", NULL, "x", "x.npy");
+    REFUSED(qn_kernel_bind_parts, "name", k, NULL, "x.npy");
+    REFUSED(qn_kernel_bind_parts, "path", k, "x", NULL);
+    REFUSED(qn_kernel_bind_part, "kernel", NULL, "x", &x, shape, 1);
+    REFUSED(qn_kernel_bind_part, "name", k, NULL, &x, shape, 1);
+    REFUSED(qn_kernel_bind_part, "data", k, "x", NULL, shape, 1);
+    REFUSED(qn_kernel_bind_part, "shape", k, "x", &x, NULL, 1);
+    qn_kernel_free(k);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_files),
-                                       cmocka_unit_test(test_parts)};
+                                       cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_arrays_in_parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,28 @@ QN_API qn_status qn_kernel_bind_file(qn_kernel *kernel, const char *name, const 
 QN_API qn_status qn_kernel_bind(qn_kernel *kernel, const char *name, void *data,
                                 const uint64_t *shape, uint32_t dimensions, qn_error *err);
 
+/* Binds an array whose rows, along its first length, are with several ranks: an input, or an output
+ * of the index space. The whole array has the rows of rank 0, then those of rank 1, and so on.
+ *
+ * Of an input `path` is an NPY file, a folder of them, a pattern, or a list, and it is opened by
+ * the run. Where all ranks name the same files, each has an equal share of all rows. Else each has
+ * the rows of the files that it names. A process alone has all rows. Of an output `path` is the
+ * file for the rows of this rank: %r in it stands for the number of the rank.
+ *
+ * Each rank computes the items of its rows: those that it has of the first input in parts, or an
+ * equal share where no input of the index space is. It gets rows of others that a HALO or a WHOLE
+ * needs. A rank that ends is not replaced: the run fails with QN_IO. SCAN, checkpoints and devices
+ * other than the CPU are not for such runs: QN_UNSUPPORTED.
+ *
+ * Fails with QN_USAGE (no such array, an output without %r) or QN_MEMORY. */
+QN_API qn_status qn_kernel_bind_parts(qn_kernel *kernel, const char *name, const char *path,
+                                      qn_error *err);
+
+/* The same for memory, as qn_kernel_bind: the rows of this rank, of which there may be none. That
+ * of an output has as many rows as the rank computes; the run fails with QN_USAGE otherwise. */
+QN_API qn_status qn_kernel_bind_part(qn_kernel *kernel, const char *name, void *data,
+                                     const uint64_t *shape, uint32_t dimensions, qn_error *err);
+
 /* Sets the shape of the index space; needed where no array has it. Fails with QN_USAGE (another
  * number of dimensions than the text's, a length of 0). */
 QN_API qn_status qn_kernel_set_shape(qn_kernel *kernel, const uint64_t *shape, uint32_t dimensions,

@@ -59,10 +59,10 @@ static size_t mapped_bytes(size_t bytes) {
 }
 
 /* A mapping that begins with a large page, where there are any. */
-static void *map_pages(size_t bytes) {
+static void *map_pages(size_t bytes, int flags) {
     const size_t spare = bytes / LARGE_PAGE < 2 ? 0 : LARGE_PAGE;
-    char *block =
-        mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *block = mmap(NULL, bytes + spare, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (block == MAP_FAILED || spare == 0)
         return block;
     const size_t skip = -(uintptr_t)block % LARGE_PAGE;
@@ -72,16 +72,26 @@ static void *map_pages(size_t bytes) {
     return block + skip;
 }
 
-void *qn__alloc_pages(size_t bytes, qn_error *err) {
+static void *alloc_pages(size_t bytes, int flags, qn_error *err) {
     void *block = MAP_FAILED;
     if (bytes <= SIZE_MAX - BEHIND - 2 * (size_t)LARGE_PAGE)
-        block = map_pages(mapped_bytes(bytes));
+        block = map_pages(mapped_bytes(bytes), flags);
     if (block == MAP_FAILED) {
         qn__fail_memory(err, bytes, 1);
         return NULL;
     }
-    qn__ask_for_large_pages(block, mapped_bytes(bytes), 0);
     return block;
+}
+
+void *qn__alloc_pages(size_t bytes, qn_error *err) {
+    void *block = alloc_pages(bytes, 0, err);
+    if (block)
+        qn__ask_for_large_pages(block, mapped_bytes(bytes), 0);
+    return block;
+}
+
+void *qn__reserve_pages(size_t bytes, qn_error *err) {
+    return alloc_pages(bytes, MAP_NORESERVE, err);
 }
 
 void qn__free_pages(void *memory, size_t bytes) {

@@ -16,6 +16,8 @@ void qn__free(void *memory);
  * these are always new pages, which take no memory until they are used. Released with
  * qn__free_pages, which accepts NULL. */
 void *qn__alloc_pages(size_t bytes, qn_error *err);
+/* The same where there may be less memory than `bytes`. */
+void *qn__reserve_pages(size_t bytes, qn_error *err);
 void qn__free_pages(void *memory, size_t bytes);
 
 /* Requests large pages for a block of memory that is large enough, if the system grants them on

@@ -355,6 +355,55 @@ void qn__items_drop(qn__items *s, qn__item_request *r) {
     qn__free(r);
 }
 
+/* ----------------------------------------------------------------------------- many bytes */
+
+/* Requests that are open at a time. */
+enum { OPEN = 4 };
+
+typedef struct fetching {
+    qn__items *items;
+    qn__item_request *request[OPEN];
+    uint8_t *to[OPEN];
+} fetching;
+
+/* Takes what was asked for in place i. */
+static qn_status take(fetching *f, uint32_t i, qn_error *err) {
+    const uint8_t *bytes;
+    if (!f->request[i])
+        return QN_OK;
+    const qn_status status = qn__items_wait(f->items, f->request[i], &bytes, err);
+    if (status == QN_OK)
+        memcpy(f->to[i], bytes, f->request[i]->bytes);
+    qn__items_drop(f->items, f->request[i]);
+    f->request[i] = NULL;
+    return status;
+}
+
+qn_status qn__items_fetch(qn__items *s, uint32_t part, uint32_t array, uint64_t offset,
+                          uint64_t size, void *to, qn_error *err) {
+    fetching f = {.items = s};
+    qn_status status = QN_OK;
+    uint32_t next = 0;
+    for (uint64_t at = 0; at < size && status == QN_OK; next = (next + 1) % OPEN) {
+        const uint64_t left = size - at;
+        const uint32_t bytes = left < QN__ANSWER_MOST ? (uint32_t)left : QN__ANSWER_MOST;
+        const qn__item_piece piece = {array, bytes, offset + at};
+        status = take(&f, next, err);
+        if (status != QN_OK)
+            break;
+        f.to[next] = (uint8_t *)to + at;
+        f.request[next] = qn__items_ask(s, part, &piece, 1, err);
+        status = f.request[next] ? QN_OK : QN_MEMORY;
+        at += bytes;
+    }
+    for (uint32_t i = 0; i < OPEN; i++) {
+        if (status == QN_OK)
+            status = take(&f, i, err);
+        qn__items_drop(s, f.request[i]);
+    }
+    return status;
+}
+
 /* ----------------------------------------------------------------------------- begin and end */
 
 static void open_locks(qn__items *s) {

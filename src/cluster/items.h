@@ -52,4 +52,9 @@ qn_status qn__items_wait(qn__items *items, qn__item_request *request, const uint
 /* Frees a request, answered or not; accepts NULL. */
 void qn__items_drop(qn__items *items, qn__item_request *request);
 
+/* Gets `size` bytes of an array of a part from `offset` on, in requests as large as they may be.
+ * Fails as qn__items_wait. */
+qn_status qn__items_fetch(qn__items *items, uint32_t part, uint32_t array, uint64_t offset,
+                          uint64_t size, void *to, qn_error *err);
+
 #endif

@@ -3,8 +3,7 @@
 #include "data/bytes/source.h"
 #include <string.h>
 
-/* Requests that are open at a time. */
-enum { OPEN = 4, ARRAYS = QN__PART_ARRAYS, LINE = 64 };
+enum { ARRAYS = QN__PART_ARRAYS, LINE = 64 };
 
 static uint64_t rounded(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
@@ -14,53 +13,6 @@ static uint64_t rows_of(const qn_parts *parts, uint32_t part) {
 
 uint64_t qn__parts_copy_bytes(const qn_parts *parts, uint32_t part, uint64_t bytes) {
     return rows_of(parts, part) * bytes;
-}
-
-typedef struct copying {
-    qn__items *items;
-    uint32_t part;
-    qn__item_request *request[OPEN];
-    uint8_t *to[OPEN];
-    uint32_t bytes[OPEN];
-} copying;
-
-/* Takes what was asked for in place i. */
-static qn_status take(copying *c, uint32_t i, qn_error *err) {
-    const uint8_t *bytes;
-    if (!c->request[i])
-        return QN_OK;
-    const qn_status status = qn__items_wait(c->items, c->request[i], &bytes, err);
-    if (status == QN_OK)
-        memcpy(c->to[i], bytes, c->bytes[i]);
-    qn__items_drop(c->items, c->request[i]);
-    c->request[i] = NULL;
-    return status;
-}
-
-/* Gets one array, in requests as large as they may be. */
-static qn_status fetch(copying *c, uint32_t array, uint64_t size, uint8_t *to, qn_error *err) {
-    qn_status status = QN_OK;
-    uint32_t next = 0;
-    for (uint64_t at = 0; at < size && status == QN_OK; next = (next + 1) % OPEN) {
-        const uint64_t left = size - at;
-        const uint32_t bytes = left < QN__ANSWER_MOST ? (uint32_t)left : QN__ANSWER_MOST;
-        const qn__item_piece piece = {array, bytes, at};
-        status = take(c, next, err);
-        if (status != QN_OK)
-            break;
-        c->to[next] = to + at;
-        c->bytes[next] = bytes;
-        c->request[next] = qn__items_ask(c->items, c->part, &piece, 1, err);
-        status = c->request[next] ? QN_OK : QN_MEMORY;
-        at += bytes;
-    }
-    for (uint32_t i = 0; i < OPEN; i++) {
-        if (status == QN_OK)
-            status = take(c, i, err);
-        qn__items_drop(c->items, c->request[i]);
-        c->request[i] = NULL;
-    }
-    return status;
 }
 
 static void release(void *memory) {
@@ -116,7 +68,6 @@ static void point(qn_data *data, uint32_t array, uint8_t *at) {
 
 qn_status qn__parts_copy(qn__items *items, const qn_parts *parts, uint32_t part,
                          const uint64_t stride[QN__PART_ARRAYS], qn_data **out, qn_error *err) {
-    copying c = {.items = items, .part = part};
     uint8_t *at = NULL;
     qn_status status = make_space(parts, part, stride, &at, out, err);
     for (uint32_t k = 0; k < ARRAYS && status == QN_OK; k++) {
@@ -124,7 +75,7 @@ qn_status qn__parts_copy(qn__items *items, const qn_parts *parts, uint32_t part,
         if (size == 0)
             continue;
         point(*out, k, at);
-        status = fetch(&c, k, size, at, err);
+        status = qn__items_fetch(items, part, k, 0, size, at, err);
         at += rounded(size);
     }
     if (status == QN_OK)

@@ -162,7 +162,8 @@ qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t
         status = compare(parts, digest, &same, err);
     out->to = out->list.count;
     out->encloses = status == QN_OK && count > 0 && qn__data_list_encloses(&out->list, options);
-    if (sizes && status == QN_OK && same)
+    out->same = status == QN_OK && same;
+    if (sizes && out->same)
         divide(parts, sizes, out);
     qn__free(sizes);
     return status;

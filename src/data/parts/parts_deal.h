@@ -8,6 +8,7 @@
 typedef struct qn__parts_lot {
     qn__file_list list, labels; /* all that are named; `labels` may have none */
     size_t from, to;            /* those of this rank, also of the labels */
+    int same;                   /* 1: all ranks name the same files */
     int encloses;               /* 1: folders or archives of images */
     int shared;                 /* 1: of the only one each rank reads a share */
 } qn__parts_lot;

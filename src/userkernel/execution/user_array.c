@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { NPY_HEADER = QN__NPY_HEADER };
-#define BLOCK ((size_t)1 << 20)
+#define BLOCK ((size_t)QN__ARRAY_BLOCK)
 
 /* Files and digests have little-endian numbers. */
 enum { BIG_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
@@ -61,6 +61,13 @@ void qn__user_array_release(qn__user_array *a) {
 qn_status qn__user_array_make(qn__user_array *a, qn_error *err) {
     const size_t bytes = qn__user_array_bytes(a);
     a->data = qn__alloc_pages(bytes, err);
+    a->own_bytes = a->data ? bytes : 0;
+    return a->data ? QN_OK : QN_MEMORY;
+}
+
+qn_status qn__user_array_reserve(qn__user_array *a, qn_error *err) {
+    const size_t bytes = qn__user_array_bytes(a);
+    a->data = qn__reserve_pages(bytes, err);
     a->own_bytes = a->data ? bytes : 0;
     return a->data ? QN_OK : QN_MEMORY;
 }
@@ -281,16 +288,37 @@ static void hash_blocks(void *context, int thread) {
     }
 }
 
-qn_status qn__user_array_digest(const qn__user_array *a, qn__pool *pool, char hex[65],
-                                qn_error *err) {
+uint64_t qn__user_array_blocks(const qn__user_array *a) {
+    const size_t bytes = qn__user_array_bytes(a);
+    return bytes / BLOCK + (bytes % BLOCK != 0);
+}
+
+void qn__user_array_hash(const qn__user_array *a, const void *bytes, size_t size,
+                         uint8_t digest[32]) {
+    const blocks b = {.number = qn__user_type_size(a->type)};
+    hash_block(&b, bytes, size, digest);
+}
+
+void qn__user_array_digest_of(const qn__user_array *a, const void *digests, char hex[65]) {
     char head[160], shape[72];
     uint8_t digest[32];
-    const size_t bytes = qn__user_array_bytes(a);
-    blocks b = {.bytes = a->data,
-                .size = bytes,
-                .count = bytes / BLOCK + (bytes % BLOCK != 0),
-                .number = qn__user_type_size(a->type)};
     qn__sha256 hash;
+    qn__user_shape_text(a->dimensions, a->shape, shape);
+    const int size =
+        snprintf(head, sizeof head, "array %s %s\n", qn__user_type_numpy(a->type), shape);
+    qn__sha256_begin(&hash);
+    qn__sha256_add(&hash, head, (size_t)size);
+    qn__sha256_add(&hash, digests, qn__user_array_blocks(a) * sizeof digest);
+    qn__sha256_end(&hash, digest);
+    qn__hex(digest, hex);
+}
+
+qn_status qn__user_array_digest(const qn__user_array *a, qn__pool *pool, char hex[65],
+                                qn_error *err) {
+    blocks b = {.bytes = a->data,
+                .size = qn__user_array_bytes(a),
+                .count = qn__user_array_blocks(a),
+                .number = qn__user_type_size(a->type)};
     b.digest = qn__alloc(b.count, sizeof *b.digest, err);
     if (!b.digest)
         return QN_MEMORY;
@@ -298,14 +326,7 @@ qn_status qn__user_array_digest(const qn__user_array *a, qn__pool *pool, char he
         qn__pool_run(pool, hash_blocks, &b);
     else
         hash_blocks(&b, 0);
-    qn__user_shape_text(a->dimensions, a->shape, shape);
-    const int size =
-        snprintf(head, sizeof head, "array %s %s\n", qn__user_type_numpy(a->type), shape);
-    qn__sha256_begin(&hash);
-    qn__sha256_add(&hash, head, (size_t)size);
-    qn__sha256_add(&hash, b.digest, b.count * sizeof *b.digest);
-    qn__sha256_end(&hash, digest);
-    qn__hex(digest, hex);
+    qn__user_array_digest_of(a, b.digest, hex);
     qn__free(b.digest);
     return QN_OK;
 }

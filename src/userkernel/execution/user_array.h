@@ -27,6 +27,8 @@ qn_status qn__user_array_open(const char *path, const char *name, qn__user_array
 
 /* Makes an array of zeros; type, dimensions and shape are set. */
 qn_status qn__user_array_make(qn__user_array *a, qn_error *err);
+/* The same for one of which only some rows are used: the others take no memory. */
+qn_status qn__user_array_reserve(qn__user_array *a, qn_error *err);
 void qn__user_array_release(qn__user_array *a);
 
 /* Writes an NPY file; or only its numbers, little-endian in C order. */
@@ -45,6 +47,15 @@ const void *qn__user_array_little(const qn__user_array *a, size_t at, size_t siz
 
 /* Turns little-endian numbers, as files have them, into those of this machine. */
 void qn__user_array_from_little(qn__user_array *a);
+
+/* The blocks of which the digest is made: their bytes, and their number. */
+enum { QN__ARRAY_BLOCK = 1 << 20 };
+uint64_t qn__user_array_blocks(const qn__user_array *a);
+/* SHA-256 of so many bytes of such a block. */
+void qn__user_array_hash(const qn__user_array *a, const void *bytes, size_t size,
+                         uint8_t digest[32]);
+/* The digest of the array from those of all its blocks. */
+void qn__user_array_digest_of(const qn__user_array *a, const void *digests, char hex[65]);
 
 /* SHA-256 of type, shape and numbers, as docs/exactness.md has it. `pool` may be NULL. */
 qn_status qn__user_array_digest(const qn__user_array *a, qn__pool *pool, char hex[65],

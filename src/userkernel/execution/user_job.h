@@ -37,6 +37,8 @@ typedef struct qn__user_job {
     double own_seconds; /* of the last run of this rank */
     /* Items before this one, a multiple of 8, are done by an earlier run, as the outputs are. */
     int64_t begin;
+    int64_t end;    /* of the items that are computed; 0: all are, from `begin` on */
+    int64_t faulty; /* of the last run: the first faulty item; INT64_MAX: none is */
     /* Optional: called between rounds with the number of items that are done and their totals.
      * Rounds are then short, and take the items in order. A stop waits for the round. */
     void (*after_round)(void *keeper, int64_t done, struct qn__user_total *total, int stopped);

@@ -452,7 +452,7 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
     if (!r)
         return QN_MEMORY;
     r->job = job;
-    r->items = qn__user_job_items(job);
+    r->items = job->end > 0 ? job->end : qn__user_job_items(job);
     r->grain = qn__user_job_grain(job);
     r->grains = (uint32_t)((r->items - job->begin + r->grain - 1) / r->grain);
     r->ranks = qn_cluster_ranks(job->cluster);
@@ -473,6 +473,7 @@ qn_status qn__user_job_run(qn__user_job *job, qn__team *team, qn__user_total *to
         status = qn__fail(err, QN_MEMORY, "cannot make a mutex");
     if (status == QN_OK) {
         status = run_rounds(r, team, total, err);
+        job->faulty = atomic_load(&r->faulty);
         pthread_mutex_destroy(&r->lock);
     }
     job->own_seconds = qn__now() - begun;

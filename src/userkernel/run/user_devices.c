@@ -65,12 +65,17 @@ qn_status qn__user_devices_choose(qn_kernel *k, qn_error *err) {
     qn__member member[QN__MAX_WORKERS];
     uint32_t count = 0;
     int host = 0, devices = 0;
-    if (is_automatic(&k->compute) && is_small(k))
+    if (is_automatic(&k->compute) && (is_small(k) || k->divided))
         k->compute.devices = "cpu";
     qn_status status = qn__members_of(&k->compute, member, QN__MAX_WORKERS, &count, err);
     for (uint32_t i = 0; i < count && status == QN_OK; i++) {
         host |= (member[i].device->jobs & qn__job_bit(QN__JOB_HOST)) != 0;
         devices |= (member[i].device->jobs & QN__JOB_KERNEL) != 0;
+    }
+    if (status == QN_OK && devices && k->divided) {
+        qn__fail(err, QN_UNSUPPORTED, "only processors compute with arrays in parts");
+        qn__at(err, "`compute.devices`");
+        status = qn__remedy(err, QN_UNSUPPORTED, "leave the option out");
     }
     if (status == QN_OK && host)
         status = compile_for_host(k, devices, err);

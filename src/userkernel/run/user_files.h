@@ -13,7 +13,11 @@ typedef struct qn__user_files {
     const char *recipe; /* its path; NULL: none */
     int open;           /* 1: the files are open; 0 on ranks that are not the writer */
     qn__writer *writer[QN__USER_FILES];
+    qn__writer *own[QN__USER_PARTS]; /* of outputs in parts: the rows of this rank */
 } qn__user_files;
+
+/* Opens the files for the rows of this rank; where no array is in parts, none. */
+qn_status qn__user_files_open_own(qn__user_files *files, qn_error *err);
 
 /* Opens all files before the work, so that a missing folder is found at once. */
 qn_status qn__user_files_open(qn__user_files *files, qn_error *err);

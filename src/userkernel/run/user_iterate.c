@@ -21,6 +21,7 @@
 #include "userkernel/execution/user_steps.h"
 #include "userkernel/run/user_checkpoint.h"
 #include "userkernel/run/user_choice.h"
+#include "userkernel/run/user_divide_run.h"
 #include "userkernel/run/user_state_file.h"
 #include "userkernel/run/user_tune.h"
 #include "userkernel/run/user_watch.h"
@@ -159,6 +160,9 @@ typedef struct loop {
     uint64_t kept_at;
     int kept_in_spare, is_kept;
     double kept_time, bring_seconds;
+    /* Of own rows: items per second, 0: unknown; and the items of the last run. */
+    double pace;
+    int64_t computed;
 } loop;
 
 static int is_carried(const qn_kernel *k, uint32_t part) {
@@ -187,7 +191,7 @@ static qn_status open_loop(const qn_kernel *k, int threads, loop *l, qn_error *e
     l->tune = (qn__user_tune){.threads = threads, .grain = k->job.items_of_grain};
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK && k->iterations > 1; i++)
         if (is_carried(k, i))
-            status = qn__user_spare_make(&k->part[i], &l->spare[i], &l->file[i], err);
+            status = qn__user_spare_make(k, i, &l->spare[i], &l->file[i], err);
     return status;
 }
 
@@ -197,7 +201,11 @@ static void settle_outputs(qn_kernel *k, loop *l) {
         if (!is_carried(k, i))
             continue;
         const qn__user_array newest = l->spare[i];
-        if (k->part[i].lent || k->part[i].array.map) {
+        if (k->divided && k->part[i].lent) {
+            const qn__user_array own = qn__user_divide_own(k, i);
+            const size_t before = (size_t)((char *)own.data - (char *)k->part[i].array.data);
+            memcpy(own.data, (const char *)newest.data + before, qn__user_array_bytes(&own));
+        } else if (k->part[i].lent || k->part[i].array.map) {
             memcpy(k->part[i].array.data, newest.data, qn__user_array_bytes(&newest));
         } else {
             l->spare[i] = k->part[i].array;
@@ -242,8 +250,59 @@ void qn__user_iterate_from(qn_kernel *k) {
     k->job.iteration = (int64_t)k->checkpoint.from;
 }
 
-static qn_status run_job(qn_kernel *k, const loop *l, qn__team *team, qn__user_total *total,
+/* Seconds after which ranks look at each other, and the part of the items that is computed first,
+ * to know the speed. */
+static const double LOOK = 0.3;
+enum { FIRST = 64, FASTER = 4 };
+
+/* Computes own items from job->begin to `end`, as long as that takes less than LOOK. */
+static qn_status run_items(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
+                           int64_t end, qn_error *err) {
+    qn__user_job *job = &k->job;
+    qn_status status = QN_OK;
+    for (double spent = 0; status == QN_OK && job->begin < end && spent < LOOK;
+         spent += job->own_seconds) {
+        const int64_t left = end - job->begin;
+        double count = l->pace > 0 ? l->pace * LOOK : (double)(left / FIRST + 1);
+        count = count < FASTER * (double)l->computed || l->computed == 0
+                    ? count
+                    : FASTER * (double)l->computed;
+        job->end = job->begin + (count < (double)left ? (int64_t)count + 1 : left);
+        job->end = job->end < end ? job->end : end;
+        status = qn__user_job_run(job, team, total, err);
+        l->computed = job->end - job->begin;
+        l->pace = job->own_seconds > 0 ? (double)l->computed / job->own_seconds : 0;
+        job->begin = job->end;
+    }
+    return status;
+}
+
+/* Each rank computes its own rows, and gets those of neighbours before. */
+static qn_status run_part(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
+                          qn_error *err) {
+    qn__user_job *job = &k->job;
+    const int64_t end = job->end;
+    int64_t fault = INT64_MAX;
+    qn_status status = QN_OK;
+    int left = 1;
+    job->faulty = INT64_MAX;
+    const double begun = qn__now();
+    if (job->iteration > 0)
+        status = qn__user_divide_refresh(k, (uint32_t)l->in_spare, err);
+    while (left) {
+        if (status == QN_OK)
+            status = run_items(k, l, team, total, end < fault ? end : fault, err);
+        left = status == QN_OK && job->begin < end && job->begin < fault;
+        job->own_seconds = qn__now() - begun;
+        status = qn__user_divide_join(k, total, &left, &fault, status, err);
+    }
+    return status;
+}
+
+static qn_status run_job(qn_kernel *k, loop *l, qn__team *team, qn__user_total *total,
                          qn_error *err) {
+    if (k->divided)
+        return run_part(k, l, team, total, err);
     const qn_status status = qn__user_job_run(&k->job, team, total, err);
     return status == QN_OK && l->pool ? qn__user_job_scan(&k->job, l->pool, err) : status;
 }
@@ -480,10 +539,13 @@ static void begin_steps(qn_kernel *k, loop *l, qn__team *team, qn__user_total *t
     if (qn__state_of_items(k))
         qn__state_totals(k, total);
     job->begin = (int64_t)k->checkpoint.items;
+    if (k->divided)
+        qn__user_divide_items(k, &job->begin, &job->end);
     use_devices(k, l, team, t);
     connect(k, l, t);
     const uint64_t most = qn__user_checkpoint_ahead(k, t, k->iterations - t);
-    qn__user_tune_next(&l->tune, job, l->series || job->device ? 1 : (int64_t)most);
+    const int one = l->series || job->device || k->divided;
+    qn__user_tune_next(&l->tune, job, one ? 1 : (int64_t)most);
     prepare_last(l, t + (uint64_t)job->steps == k->iterations);
     job->without_totals = !l->series && t + (uint64_t)job->steps < k->iterations;
 }
@@ -545,10 +607,14 @@ qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, 
     }
     qn_status status =
         open_loop(k, k->report.threads > 0 ? k->report.threads : qn__cores(), l, err);
+    if (status == QN_OK && k->divided)
+        qn__user_divide_places(k, l->spare);
     if (status == QN_OK)
         status = run_loop(k, l, team, total, err);
     if (status == QN_OK)
         settle_outputs(k, l);
+    if (k->divided)
+        qn__user_divide_places(k, NULL);
     close_loop(k, l);
     qn__free(l);
     return status;

@@ -235,7 +235,7 @@ static void unbind(qn_kernel *k, uint32_t part) {
     qn__free(b->path);
     b->path = NULL;
     b->is_refused = 0;
-    b->lent = 0;
+    b->lent = b->in_parts = 0;
     b->array = (qn__user_array){.data = NULL};
     b->digest[0] = '\0';
 }
@@ -275,9 +275,8 @@ qn_status qn_kernel_bind_file(qn_kernel *k, const char *name, const char *path, 
     return QN_OK;
 }
 
-/* Lengths above 0 whose product is an index space or an array. */
-static qn_status check_shape(const uint64_t *shape, uint32_t dimensions, const char *what,
-                             qn_error *err) {
+qn_status qn__user_check_shape(const uint64_t *shape, uint32_t dimensions, const char *what,
+                               qn_error *err) {
     uint64_t items = 1;
     for (uint32_t d = 0; d < dimensions; d++)
         if (shape[d] == 0 || __builtin_mul_overflow(items, shape[d], &items) ||
@@ -314,7 +313,7 @@ qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint6
     if (status == QN_OK)
         status = qn__user_check_dimensions(k, i, dimensions, name, err);
     if (status == QN_OK)
-        status = check_shape(shape, dimensions, name, err);
+        status = qn__user_check_shape(shape, dimensions, name, err);
     if (status == QN_OK)
         status = check_last(k, i, shape[dimensions - 1], err);
     if (status != QN_OK)
@@ -325,6 +324,70 @@ qn_status qn_kernel_bind(qn_kernel *k, const char *name, void *data, const uint6
         .type = qn__user_part_type(&k->source.part[i]), .dimensions = dimensions, .data = data};
     memcpy(a->shape, shape, dimensions * sizeof *shape);
     k->part[i].lent = 1;
+    return QN_OK;
+}
+
+/* ------------------------------------------------------------------ arrays in parts */
+
+static const char RANK[] = "%r"; /* stands for the number of the rank */
+
+static int can_be_in_parts(const qn__user_part *p) { return p->use <= QN__USER_OUTPUT; }
+
+qn_status qn_kernel_bind_parts(qn_kernel *k, const char *name, const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    QN__NEED(name, err);
+    QN__NEED(path, err);
+    uint32_t i;
+    qn_status status = find(k, name, can_be_in_parts, "array with a row for each item", &i, err);
+    if (status != QN_OK)
+        return status;
+    if (k->source.part[i].use == QN__USER_OUTPUT) {
+        const qn__user_array array = {.type = k->source.part[i].type,
+                                      .dimensions = qn__user_dimensions(k, i)};
+        status = qn__user_output_check(&array, name, path, err);
+        if (status == QN_OK && !strstr(path, RANK)) {
+            qn__fail(err, QN_USAGE, "all ranks would write one file for \"%s\"", name);
+            qn__at(err, "%s", path);
+            status = qn__remedy(err, QN_USAGE,
+                                "write %%r for the number of the rank, as in out-%%r.npy");
+        }
+    }
+    char *copy = status == QN_OK ? qn__copy_text(path, err) : NULL;
+    if (!copy)
+        return status == QN_OK ? QN_MEMORY : status;
+    unbind(k, i);
+    k->part[i].in_parts = 1;
+    k->part[i].path = copy;
+    return QN_OK;
+}
+
+qn_status qn_kernel_bind_part(qn_kernel *k, const char *name, void *data, const uint64_t *shape,
+                              uint32_t dimensions, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(k, "kernel", err);
+    QN__NEED(name, err);
+    QN__NEED(data, err);
+    QN__NEED(shape, err);
+    uint32_t i;
+    uint64_t rows[QN_KERNEL_DIMENSIONS];
+    qn_status status = find(k, name, can_be_in_parts, "array with a row for each item", &i, err);
+    if (status == QN_OK)
+        status = qn__user_check_dimensions(k, i, dimensions, name, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(rows, shape, dimensions * sizeof *rows);
+    rows[0] += rows[0] == 0; /* a rank may have none */
+    status = qn__user_check_shape(rows, dimensions, name, err);
+    if (status == QN_OK && dimensions > 1)
+        status = check_last(k, i, shape[dimensions - 1], err);
+    if (status != QN_OK)
+        return status;
+    unbind(k, i);
+    k->part[i].own =
+        (qn__user_array){.type = k->source.part[i].type, .dimensions = dimensions, .data = data};
+    memcpy(k->part[i].own.shape, shape, dimensions * sizeof *shape);
+    k->part[i].in_parts = k->part[i].lent = 1;
     return QN_OK;
 }
 
@@ -340,7 +403,7 @@ qn_status qn_kernel_set_shape(qn_kernel *k, const uint64_t *shape, uint32_t dime
         qn__at(err, "`kernel.shape`");
         return qn__remedy(err, QN_USAGE, "give a length for each name of INDEX");
     }
-    const qn_status status = check_shape(shape, dimensions, "the index space", err);
+    const qn_status status = qn__user_check_shape(shape, dimensions, "the index space", err);
     if (status == QN_OK)
         memcpy(k->shape, shape, dimensions * sizeof *shape);
     return status;

@@ -10,6 +10,7 @@
 #include "userkernel/execution/user_array.h"
 #include "userkernel/execution/user_device.h"
 #include "userkernel/execution/user_run.h"
+#include "userkernel/run/user_part_rows.h"
 #include <quern/kernel.h>
 
 /* The binding of a declaration, and its results. */
@@ -19,6 +20,9 @@ typedef struct qn__user_bound {
     int is_refused;     /* 1: a recipe names the file, but may not open it (qn_kernel_allow_path) */
     qn__writer *writer; /* of an output during a run that writes it: its file; not owned */
     int lent;           /* `array` is memory of a caller */
+    int in_parts;       /* 1: each rank has rows of it; `path` is what it reads, or the name of its
+                           file, with %r for its number; else `own` is memory of the caller */
+    qn__user_array own; /* of this rank */
     uint64_t scalar;    /* the bytes of its value */
     int has_scalar;
     char digest[65];   /* of the array, where it was asked for */
@@ -100,7 +104,8 @@ struct qn_kernel {
     qn_compute compute; /* devices and ranks of this run */
     qn_kernel_report report;
     qn__user_watch watch;
-    qn__user_job job; /* of the last run */
+    qn__user_job job;        /* of the last run */
+    qn__part_space *divided; /* of this run; NULL: no array is in parts */
 };
 
 /* Sets type, dimensions and shape of what the run writes to a declaration; `shape` is that of the
@@ -117,6 +122,11 @@ qn_status qn__user_check_type(const qn_kernel *kernel, uint32_t part, const qn__
                               const char *path, qn_error *err);
 qn_status qn__user_check_dimensions(const qn_kernel *kernel, uint32_t part, uint32_t dimensions,
                                     const char *place, qn_error *err);
+
+/* Lengths above 0 whose product is an index space or an array, which messages call `what`. Fails
+ * with QN_USAGE. */
+qn_status qn__user_check_shape(const uint64_t *shape, uint32_t dimensions, const char *what,
+                               qn_error *err);
 
 /* The declaration of that name; QN__USER_PARTS: there is none. */
 uint32_t qn__user_part_named(const qn_kernel *kernel, const char *name);

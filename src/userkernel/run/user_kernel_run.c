@@ -18,6 +18,7 @@
 #include "statistics/host_team.h"
 #include "userkernel/run/user_checkpoint.h"
 #include "userkernel/run/user_devices.h"
+#include "userkernel/run/user_divide_run.h"
 #include "userkernel/run/user_files.h"
 #include "userkernel/run/user_iterate.h"
 #include "userkernel/run/user_outputs.h"
@@ -56,7 +57,7 @@ static void fill_job(qn_kernel *k, const uint64_t shape[QN_KERNEL_DIMENSIONS], u
                           .items_of_grain = (int64_t)grain,
                           .stop = &k->stop,
                           .seed = k->seed,
-                          .cluster = k->compute.cluster};
+                          .cluster = k->divided ? NULL : k->compute.cluster};
     const uint32_t skip = QN_KERNEL_DIMENSIONS - k->source.dimensions;
     for (uint32_t d = 0; d < QN_KERNEL_DIMENSIONS; d++)
         job->extent[d] = d < skip ? 1 : (int64_t)shape[d - skip];
@@ -129,6 +130,8 @@ static qn_status digest_arrays(qn_kernel *k, int inputs, int results, qn__pool *
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
         qn__user_bound *b = &k->part[i];
         const qn__user_part *p = &k->source.part[i];
+        if (k->divided && (k->divided->input[i].first || p->use == QN__USER_OUTPUT))
+            continue; /* qn__user_divide_digest */
         if (p->use < QN__USER_OUTPUT ? inputs : results && qn__user_part_is_written(p))
             status = qn__user_array_digest(&b->array, pool, b->digest, err);
         else if (results && b->wants_series)
@@ -159,14 +162,16 @@ static void fill_report(qn_kernel *k) {
     k->report.checkpoint_note = k->checkpoint.note;
 }
 
-static qn_status check_inputs(qn_kernel *k, qn_error *err) {
+/* Those in parts have a digest after the run, the others get it before. */
+static qn_status check_inputs(qn_kernel *k, int in_parts, qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
         qn__user_bound *b = &k->part[i];
-        if (k->source.part[i].use >= QN__USER_OUTPUT || !b->array.data)
+        if (k->source.part[i].use >= QN__USER_OUTPUT || b->in_parts != in_parts)
             continue;
-        status = qn__user_array_digest(&b->array, NULL, b->digest, err);
-        if (status != QN_OK || strcmp(b->digest, b->wanted) == 0)
+        if (!in_parts && b->array.data)
+            status = qn__user_array_digest(&b->array, NULL, b->digest, err);
+        if (status != QN_OK || !*b->digest || strcmp(b->digest, b->wanted) == 0)
             continue;
         qn__fail(err, QN_MISMATCH, "the array for \"%s\" is not the one that the recipe names",
                  k->source.part[i].name);
@@ -222,13 +227,14 @@ static qn_status take_options(const char *function, const qn_kernel_options *opt
 
 /* A replay writes no file. */
 static qn_status open_files(run *r, qn_error *err) {
-    if (r->is_replay || !qn_cluster_is_writer(r->kernel->compute.cluster))
-        return QN_OK;
+    const qn_status status = r->is_replay ? QN_OK : qn__user_files_open_own(&r->files, err);
+    if (status != QN_OK || r->is_replay || !qn_cluster_is_writer(r->kernel->compute.cluster))
+        return status;
     return qn__user_files_open(&r->files, err);
 }
 
 static qn_status compare_inputs(run *r, qn_error *err) {
-    return r->is_replay ? check_inputs(r->kernel, err) : QN_OK;
+    return r->is_replay ? check_inputs(r->kernel, 0, err) : QN_OK;
 }
 
 static qn_status check_settings(run *r, qn_error *err) {
@@ -241,6 +247,11 @@ static qn_status check_settings(run *r, qn_error *err) {
 }
 
 static qn_status set_checkpoint(run *r, qn_error *err) {
+    if (r->kernel->divided && r->options.checkpoint) {
+        qn__fail(err, QN_UNSUPPORTED, "a run with arrays in parts writes no checkpoint");
+        qn__at(err, "`kernel.checkpoint`");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out, or give every rank the whole arrays");
+    }
     return qn__user_checkpoint_set(r->kernel, &r->options, err);
 }
 
@@ -254,7 +265,7 @@ static qn_status find_space(run *r, qn_error *err) {
         status = qn__user_paths_check(k, err);
     if (status == QN_OK)
         fill_job(k, shape, r->options.grain);
-    return status;
+    return status == QN_OK ? qn__user_divide_space(k, shape, err) : status;
 }
 
 static qn_status choose_devices(run *r, qn_error *err) {
@@ -293,6 +304,8 @@ static step *const preparation[] = {compare_inputs, open_files,      check_setti
 static qn_status open_team(run *r, qn_error *err) {
     qn_kernel *k = r->kernel;
     r->compute = k->compute;
+    if (k->divided) /* each rank computes alone */
+        r->compute.cluster = NULL;
     if (!r->compute.cluster && qn__user_job_items(&k->job) <= qn__user_job_grain(&k->job))
         r->compute.threads = 1;
     const qn_status status = qn__user_team_open(k, &r->compute, &r->team, err);
@@ -331,9 +344,14 @@ static qn_status end_work(run *r, qn_status status, qn_error *err) {
     if (r->total)
         qn__user_totals_close(r->total);
     qn__free(r->total);
+    const qn_kernel *k = r->kernel;
     if (status == QN_OK && r->digests)
-        status = digest(r->kernel, !r->compute.cluster, 1, err);
-    return qn__host_team_close(r->team, &r->compute, status, err);
+        status = digest(r->kernel, !k->compute.cluster, 1, err);
+    status = qn__host_team_close(r->team, &k->compute, status, err);
+    if (status == QN_OK && k->divided)
+        status = r->digests ? qn__user_divide_digest(r->kernel, status, err)
+                            : qn__parts_agree(&k->divided->parts, status, err);
+    return status;
 }
 
 /* ------------------------------------------------------------------ the run */
@@ -349,6 +367,7 @@ static void begin_run(qn_kernel *k) {
 static void end_run(run *r) {
     qn__user_checkpoint_end(r->kernel);
     qn__user_files_close(&r->files);
+    qn__user_divide_close(r->kernel);
     atomic_store(&r->kernel->cluster, NULL);
     qn__remote_hurry_end(&r->kernel->hurries);
 }
@@ -357,7 +376,12 @@ static void end_run(run *r) {
 static qn_status run_kernel(run *r, qn_error *err) {
     qn_kernel *k = r->kernel;
     begin_run(k);
-    qn_status status = take_steps(r, preparation, err);
+    qn_status status = qn__user_divide_open(k, err);
+    if (status != QN_OK) { /* on all ranks */
+        end_run(r);
+        return status;
+    }
+    status = take_steps(r, preparation, err);
     status = qn__user_agree(k, &r->options, r->digests, status, err);
     if (status == QN_OK)
         status = end_work(r, take_steps(r, work, err), err);
@@ -482,5 +506,7 @@ qn_status qn_kernel_replay(qn_kernel *k, const qn_kernel_options *options, qn_er
     qn_status status = take_options(__func__, options, &r, err);
     if (status == QN_OK)
         status = run_kernel(&r, err);
+    if (status == QN_OK)
+        status = check_inputs(k, 1, err);
     return status == QN_OK ? compare(k, err) : status;
 }

@@ -22,6 +22,8 @@ static qn_status make(qn_kernel *k, uint32_t part, int large, qn_error *err) {
     qn_status status = QN_OK;
     if (b->path)
         status = qn__user_output_check(&b->array, k->source.part[part].name, b->path, err);
+    if (status == QN_OK && k->divided && k->source.part[part].use == QN__USER_OUTPUT)
+        return qn__user_array_reserve(&b->array, err);
     if (status == QN_OK && large && b->writer)
         status = qn__user_output_map(&b->array, b->path, b->writer, &made, err);
     return status == QN_OK && !made ? qn__user_array_make(&b->array, err) : status;
@@ -44,12 +46,15 @@ qn_status qn__user_outputs_make(qn_kernel *k, const uint64_t shape[QN_KERNEL_DIM
     return status;
 }
 
-qn_status qn__user_spare_make(const qn__user_bound *output, qn__user_array *spare,
+qn_status qn__user_spare_make(const qn_kernel *k, uint32_t part, qn__user_array *spare,
                               qn__mapped_file **file, qn_error *err) {
+    const qn__user_bound *output = &k->part[part];
     *spare = output->array;
     spare->map = NULL;
     spare->map_bytes = spare->own_bytes = 0;
     *file = NULL;
+    if (k->divided)
+        return qn__user_array_reserve(spare, err);
     if (!output->array.map)
         return qn__user_array_make(spare, err);
     char *folder = qn__copy_text(output->path, err);

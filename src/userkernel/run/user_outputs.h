@@ -12,9 +12,9 @@
 qn_status qn__user_outputs_make(qn_kernel *kernel, const uint64_t shape[QN_KERNEL_DIMENSIONS],
                                 qn_error *err);
 
-/* A second place for an output, to be released with qn__user_array_release and, if *file is not
- * NULL, qn__mapped_file_close instead. */
-qn_status qn__user_spare_make(const qn__user_bound *output, qn__user_array *spare,
+/* A second place for the output `part`, to be released with qn__user_array_release and, if *file is
+ * not NULL, qn__mapped_file_close instead. */
+qn_status qn__user_spare_make(const qn_kernel *kernel, uint32_t part, qn__user_array *spare,
                               qn__mapped_file **file, qn_error *err);
 
 /* Releases the outputs that are in files. Called after the files were committed or dropped. */

@@ -38,7 +38,7 @@ static void write_part(const qn_kernel *k, uint32_t i, qn__text *out) {
         qn__text_add(out, "\"%s\"", b->text);
     } else if (qn__user_part_is_array(p)) {
         qn__text_add(out, "{");
-        write_file(b->path, out);
+        write_file(b->in_parts ? NULL : b->path, out);
         qn__text_add(out, "\"digest\": \"%s\"}", b->digest);
     } else if (!b->has_value) {
         qn__text_add(out, "null");

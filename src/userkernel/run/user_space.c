@@ -86,17 +86,22 @@ static qn_status need(const qn_kernel *k, uint32_t part, qn_error *err) {
     return qn__remedy(err, b->path ? QN_IO : QN_USAGE, "add `kernel.input` %s=FILE.npy", p->name);
 }
 
+/* The memory of an array: of one in parts the rows of this rank. */
+static const qn__user_array *memory_of(const qn__user_bound *b) {
+    return b->in_parts ? &b->own : &b->array;
+}
+
 /* The compiled loops count on outputs that no other array overlaps. */
 qn_status qn__user_overlaps_check(const qn_kernel *k, qn_error *err) {
     for (uint32_t i = 0; i < k->source.parts; i++) {
         const qn__user_bound *out = &k->part[i];
-        const uintptr_t begin = (uintptr_t)out->array.data;
+        const uintptr_t begin = (uintptr_t)memory_of(out)->data;
         if (!qn__user_part_is_written(&k->source.part[i]) || !out->lent)
             continue;
         for (uint32_t j = 0; j < k->source.parts; j++) {
-            const qn__user_array *other = &k->part[j].array;
+            const qn__user_array *other = memory_of(&k->part[j]);
             const uintptr_t from = (uintptr_t)other->data;
-            if (j == i || !other->data || from >= begin + qn__user_array_bytes(&out->array) ||
+            if (j == i || !other->data || from >= begin + qn__user_array_bytes(memory_of(out)) ||
                 begin >= from + qn__user_array_bytes(other))
                 continue;
             qn__fail(err, QN_USAGE, "the memory of \"%s\" overlaps that of \"%s\"",

@@ -58,7 +58,8 @@ static int64_t rows_of(const qn__user_tune *tune, const qn__user_job *job, int64
     const int64_t twice = (steps - 1) * qn__user_reach(job->source, &everywhere);
     const int64_t ranks = qn_cluster_ranks(job->cluster);
     const int64_t threads = ranks > 1 ? ranks * PARTS : tune->threads;
-    int64_t own = rows / (threads * PARTS) + 1;
+    const int64_t here = job->end > 0 ? (job->end - job->begin) / row : rows;
+    int64_t own = here / (threads * PARTS) + 1;
     if (tune->grain > 0)
         own = tune->grain / row + (tune->grain % row > 0);
     else if (steps > 1 && ranks > 1) {

@@ -6,6 +6,7 @@
 #include "base/system/float_state.h"
 #include "device/notes.h"
 #include "team/trace_ranks.h"
+#include "userkernel/run/user_divide.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,11 @@ static void tell_progress(void *user, int64_t done) {
     const qn_kernel *k = user;
     const qn__user_job *job = &k->job;
     const uint64_t items = (uint64_t)qn__user_job_items(job);
+    if (k->divided) { /* the other ranks are as far with their rows */
+        int64_t begin, end;
+        qn__user_divide_items(k, &begin, &end);
+        done = (int64_t)((double)(done - begin) / (double)(end - begin) * (double)items);
+    }
     const double seconds = qn__now() - k->watch.begun;
     qn_kernel_progress p = {.size = sizeof p,
                             .done = (uint64_t)job->iteration * items +
@@ -107,6 +113,38 @@ static double part_of(const qn_kernel *k, uint32_t w) {
     return k->compute.cluster ? 1 : (double)k->watch.counts.iterations[w] / (double)all;
 }
 
+/* Of runs in parts: the items of a rank, in all iterations. */
+static double items_of_rank(const qn_kernel *k, uint32_t rank) {
+    const uint64_t *first = k->divided->parts.first + rank;
+    const double row = (double)qn__user_job_items(&k->job) / (double)qn__user_job_rows(&k->job);
+    return (double)(first[1] - first[0]) * row * (double)k->iterations;
+}
+
+/* Of runs in parts: each rank has divided its items among its workers. */
+static void count_parts(qn_kernel *k) {
+    qn__rank_reports *all = &k->watch.reports;
+    double rate = 0;
+    k->report.threads = 0;
+    for (uint32_t r = 0; r < all->ranks; r++) {
+        qn_rank_report *rank = &all->rank[r];
+        qn_worker_report *worker = all->worker + rank->first_worker;
+        uint64_t grains = 0;
+        for (uint32_t w = 0; w < rank->workers; w++)
+            grains += worker[w].grains;
+        rank->items = (uint64_t)llround(items_of_rank(k, r));
+        rank->items_per_second = 0;
+        for (uint32_t w = 0; w < rank->workers; w++) {
+            const double each = grains > 0 ? items_of_rank(k, r) / (double)grains : 0;
+            worker[w].items = (uint64_t)llround(each * (double)worker[w].grains);
+            worker[w].items_per_second *= each;
+            rank->items_per_second += worker[w].items_per_second;
+            k->report.threads += worker[w].cores;
+        }
+        rate += rank->items_per_second;
+    }
+    k->report.bound = rate > 0 ? (double)k->report.items * (double)k->iterations / rate : 0;
+}
+
 static void count_items(qn_kernel *k) {
     qn__rank_reports *all = &k->watch.reports;
     const qn__user_counts *c = &k->watch.counts;
@@ -144,7 +182,10 @@ qn_status qn__user_watch_report(qn_kernel *k, qn__team *team, qn_error *err) {
         all, k->compute.cluster, team, k->report.seconds, waited(k) - k->watch.waiting, err);
     if (status != QN_OK)
         return status;
-    count_items(k);
+    if (k->divided)
+        count_parts(k);
+    else
+        count_items(k);
     k->report.workers = all->workers;
     k->report.ranks = all->ranks;
     k->report.worker = all->worker_at;
