@@ -268,7 +268,8 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     /* A rank that had to leave (2), or lost its devices, is the only one that knows why. If others
      * continue in its place (code 0) that is a note, otherwise an error. An error of all ranks is
      * printed by one. */
-    const int left = !spoke && (err->status == QN_CLUSTER || err->status == QN_DEVICE);
+    const int stopped = over == 2 && err->status == QN_INTERRUPTED;
+    const int left = !spoke && (stopped || err->status == QN_CLUSTER || err->status == QN_DEVICE);
     const qn_error *why = us.left.status != QN_OK ? &us.left : left ? err : NULL;
     const int own = why == &us.left || over == 2 || err->status == QN_DEVICE;
     if (why && code != EXIT_DONE && own)
@@ -280,7 +281,7 @@ int ranks_conclude(const qn_error *err, int (*last)(void *user), void *user) {
     else if (!spoke && over == 1 && code == EXIT_FAILED)
         say_end(err->status != QN_OK ? err->what
                                      : "the rank that writes the files failed, and says why");
-    return interrupt_conclude(code);
+    return interrupt_conclude(stopped ? EXIT_INTERRUPTED : code);
 }
 
 int ranks_unwritten(const qn_error *err) {

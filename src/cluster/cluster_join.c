@@ -15,16 +15,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds in which all connections must be made; until a rank is let in again after that failed;
- * and between two looks whether this rank was asked to stop. */
-static const double CONNECT_TIME = 10, PAUSE = 1, LOOK = 0.1;
+/* Seconds in which all connections must be made, at the first attempt and at later ones. All wait
+ * so long for a rank that falls silent meanwhile. */
+enum { CONNECT_TIME = 4, CONNECT_TIME_MOST = 10 };
+
+/* Seconds until a rank is let in again after that failed; and between two looks whether this rank
+ * was asked to stop. */
+static const double PAUSE = 1, LOOK = 0.1;
 
 /* What each rank says before the connections are made. */
 typedef struct card {
     uint32_t present, fine;
     unsigned char endpoint[QN__ENDPOINT_BYTES];
     /* Rank 0: */
-    uint32_t invites, who;
+    uint32_t seconds, who; /* seconds 0: it invites nobody */
     unsigned char session[QN__SESSION_BYTES], guest[QN__ENDPOINT_BYTES];
 } card;
 
@@ -65,12 +69,12 @@ void qn__cluster_close_door(qn_cluster *c) {
 }
 
 void qn__cluster_ask_door(qn_cluster *c) {
-    uint32_t rank;
+    uint32_t rank, invitations;
     qn__endpoint endpoint;
     if (!c || !c->door || qn__now() < c->next_guest)
         return;
     const qn__ranks set = members(c);
-    if (qn__door_waits(c->door, &set, &rank, &endpoint))
+    if (qn__door_waits(c->door, &set, &rank, &endpoint, &invitations))
         atomic_store(&c->reducer->requests.requested[QN__REQUEST_JOIN], 1);
 }
 
@@ -92,7 +96,8 @@ static void drop(change *j) {
 /* Makes the connections, and all that needs memory. */
 static qn_status connect_anew(change *j) {
     qn_cluster *c = j->c;
-    qn_status status = qn__renewal_connect(&j->renewal, &c->rendezvous, CONNECT_TIME, NULL);
+    qn_status status =
+        qn__renewal_connect(&j->renewal, &c->rendezvous, j->renewal.invitation.seconds, NULL);
     if (status == QN_OK)
         status = qn__cluster_prepare(c, j->renewal.transport, &j->renewal.invitation.present,
                                      &j->commons, NULL);
@@ -171,14 +176,15 @@ static int is_lost(void *user) {
 static void fill_card(change *j, card *own) {
     qn_cluster *c = j->c;
     qn__endpoint guest;
+    uint32_t tries;
     const qn__ranks set = members(c);
     *own = (card){.present = YES};
     own->fine = qn__renewal_open(&j->renewal, &c->rendezvous, NULL) == QN_OK &&
                 qn__renewal_listen(&j->renewal, &c->rendezvous, NULL) == QN_OK;
     if (own->fine)
         qn__endpoint_write(&j->renewal.endpoint[c->rendezvous.rank], own->endpoint);
-    if (c->door && qn__door_waits(c->door, &set, &own->who, &guest)) {
-        own->invites = 1;
+    if (c->door && qn__door_waits(c->door, &set, &own->who, &guest, &tries)) {
+        own->seconds = tries > 0 ? CONNECT_TIME_MOST : CONNECT_TIME;
         qn__endpoint_write(&guest, own->guest);
         qn__random_bytes(own->session, sizeof own->session);
     }
@@ -190,10 +196,12 @@ static int read_cards(change *j) {
     const card *first = &j->card[0];
     qn__renewal *n = &j->renewal;
     const uint32_t ranks = c->rendezvous.ranks;
-    if (!first->present || !first->invites || first->who >= ranks || j->card[first->who].present)
+    if (!first->present || first->seconds == 0 || first->who >= ranks ||
+        j->card[first->who].present)
         return 0;
     n->who = first->who;
-    n->invitation = (qn__invitation){.id = c->id, .later = c->reducer->group.later};
+    n->invitation =
+        (qn__invitation){.id = c->id, .later = c->reducer->group.later, .seconds = first->seconds};
     memcpy(n->invitation.session, first->session, sizeof first->session);
     for (uint32_t r = 0; r < ranks; ++r) {
         qn__endpoint other;
@@ -299,14 +307,21 @@ qn_status qn__cluster_let_in(qn_cluster *c, uint32_t *joined, qn_error *err) {
 /* -------------------------------------------------------------------------------- the rank that
  * joins */
 
-/* This rank does not take part. */
-static qn_status stay_out(qn_cluster *c, const char *why, qn_error *err) {
+/* This rank does not take part. `well`: the others need it no more. */
+static qn_status stay_out(qn_cluster *c, int well, const char *why, qn_error *err) {
     pthread_mutex_lock(&c->reducer->lock);
-    qn__reducer_leave(c->reducer, 1, why);
+    qn__reducer_leave(c->reducer, well, why);
     if (err)
         *err = c->reducer->error;
     pthread_mutex_unlock(&c->reducer->lock);
     return QN_CLUSTER;
+}
+
+static qn_status stopped(qn_cluster *c, qn_error *err) {
+    (void)stay_out(c, 1, "it was stopped before the run let it in", err);
+    if (err)
+        err->status = QN_INTERRUPTED;
+    return QN_INTERRUPTED;
 }
 
 static int has_news(void *user) {
@@ -338,29 +353,43 @@ static qn_status come_in(change *j, qn_error *err) {
     return status;
 }
 
+/* Until rank 0 says something; a rank that is not invited says that it is ready. 0: this rank was
+ * asked to stop. */
+static int await_word(const qn_cluster *c, int invited, uint32_t invitations) {
+    const int door = c->rendezvous.meeting.door;
+    do {
+        if (atomic_load(&c->reducer->requests.requested[QN__REQUEST_STOP]))
+            return 0;
+        if (!invited)
+            (void)qn__door_ready(door, invitations);
+    } while (!qn__door_said(door, LOOK));
+    return 1;
+}
+
 static qn_status wait_outside(change *j, qn_error *err) {
-    static const char over[] = "the run has ended, or a rank is missing that would let this one in";
     qn_cluster *c = j->c;
     const qn__meeting *m = &c->rendezvous.meeting;
-    if (!qn__door_ready(m->door))
-        return stay_out(c, over, err);
-    for (;;) {
-        while (!qn__door_said(m->door, LOOK))
-            if (atomic_load(&c->reducer->requests.requested[QN__REQUEST_STOP]))
-                return stay_out(c, "it was stopped before the run let it in", err);
+    uint32_t invitations = 0;
+    for (int invited = 0;;) {
+        if (!await_word(c, invited, invitations))
+            return stopped(c, err);
         if (!j->renewal.endpoint && qn__renewal_open(&j->renewal, &c->rendezvous, err) != QN_OK)
             return QN_MEMORY;
         const qn__door_word word =
             qn__door_hear(m->door, c->rendezvous.ranks, c->rendezvous.rank, &j->renewal.invitation,
-                          j->renewal.endpoint, qn__now() + CONNECT_TIME);
-        if (word == QN__DOOR_INVITES)
+                          j->renewal.endpoint, qn__now() + CONNECT_TIME_MOST);
+        invited = word == QN__DOOR_INVITES;
+        invitations += (uint32_t)invited;
+        if (invited)
             try_invitation(j);
         else if (word == QN__DOOR_LETS_IN && j->commons)
             return come_in(j, err);
         else if (word == QN__DOOR_AGAIN)
             drop(j);
+        else if (word == QN__DOOR_OVER)
+            return stay_out(c, 1, "the run has ended", err);
         else
-            return stay_out(c, over, err);
+            return stay_out(c, 0, "rank 0 has ended, and only rank 0 lets a rank in", err);
     }
 }
 

@@ -8,18 +8,28 @@
 
 #include "cluster/thread_ranks_test.h"
 #include <string.h>
+#include <sys/socket.h>
 
 enum { WORDS = 70000, CHUNKS = 7, RETURNS_AT = 3, WAITS_AT = 5, ROUNDS = 12 };
 
 /* What the rank that is missing from round RETURNS_AT on does. */
-typedef enum guest_kind { RETURNS, FALLS, DIFFERS, HAS_ANOTHER_KEY, IS_LATE } guest_kind;
+typedef enum guest_kind {
+    RETURNS,
+    FALLS,
+    IS_SILENT,
+    DIFFERS,
+    HAS_ANOTHER_KEY,
+    IS_LATE,
+    IS_STOPPED,
+    IS_ALONE
+} guest_kind;
 
 static struct {
     guest_kind kind;
     uint32_t let_in;   /* of rank 0: ranks that were let in */
     uint32_t attempts; /* and how often it tried */
     int leaves;        /* another rank ends when it should let the first one in */
-    atomic_int refused, begun;
+    atomic_int refused, begun, silent, heard, done;
 } course;
 
 static void add(int64_t *part, uint64_t round, qn__chunk_range range) {
@@ -77,19 +87,69 @@ static qn_status begin_again(thread_ranks_member *m, const char *colour) {
 static void fall(thread_ranks_member *m) {
     assert_int_equal(begin_again(m, "red"), QN_OK);
     const int door = m->cluster->rendezvous.meeting.door;
-    assert_true(qn__door_ready(door));
-    while (!qn__door_said(door, 1))
-        ;
+    do
+        assert_true(qn__door_ready(door, 0));
+    while (!qn__door_said(door, 0.1));
+}
+
+/* It is ready, is invited, and hears that it has to wait. Then it says again that it is ready. */
+static void hear_again(thread_ranks_member *m) {
+    qn__invitation invitation;
+    qn__endpoint endpoint[3];
+    const int door = m->cluster->rendezvous.meeting.door;
+    const double until = qn__now() + 60;
+    assert_int_equal(qn__door_hear(door, 3, 1, &invitation, endpoint, until), QN__DOOR_INVITES);
+    assert_int_equal(qn__door_hear(door, 3, 1, &invitation, endpoint, until), QN__DOOR_AGAIN);
+    assert_true(qn__door_ready(door, 0)); /* as if it had said so before the invitation */
+    atomic_store(&course.heard, 1);
+    while (!atomic_load(&course.silent))
+        usleep(1000);
+    while (!atomic_load(&course.done)) {
+        assert_true(qn__door_ready(door, 1));
+        usleep(1000);
+    }
+}
+
+/* Rank 0 does not count on a rank that has said nothing since its invitation. */
+static void invite_in_vain(qn_cluster *c) {
+    qn__invitation invitation = {.id = 1};
+    qn__endpoint endpoint;
+    qn__ranks others = {{0}};
+    uint32_t rank, times;
+    qn__ranks_add(&others, 0);
+    qn__ranks_add(&others, 2);
+    while (!qn__door_waits(c->door, &others, &rank, &endpoint, &times))
+        usleep(1000);
+    assert_int_equal(times, 0);
+    qn__ranks_add(&invitation.present, 0);
+    qn__ranks_add(&invitation.present, 1);
+    qn__door_invite(c->door, 1, &invitation, c->rendezvous.meeting.endpoint);
+    qn__door_tell(c->door, 1, QN__DOOR_AGAIN);
+    while (!atomic_load(&course.heard))
+        usleep(1000);
+    usleep(5000); /* what the rank has said comes meanwhile */
+    assert_false(qn__door_waits(c->door, &others, &rank, &endpoint, &times));
+    atomic_store(&course.silent, 1);
+    while (!qn__door_waits(c->door, &others, &rank, &endpoint, &times))
+        usleep(1000);
+    assert_int_equal(times, 1);
+    atomic_store(&course.done, 1);
 }
 
 static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
-    if (course.kind == FALLS)
+    if (course.kind == FALLS || course.kind == IS_SILENT)
         fall(m);
+    if (course.kind == IS_SILENT)
+        hear_again(m);
     if (course.kind == HAS_ANOTHER_KEY)
         m->options.key = "another secret";
     qn_status status = course.kind == IS_LATE
                            ? compare(m, "red")
                            : begin_again(m, course.kind == DIFFERS ? "blue" : "red");
+    if (course.kind == IS_STOPPED)
+        qn_cluster_stop(m->cluster);
+    if (course.kind == IS_ALONE)
+        shutdown(m->cluster->rendezvous.meeting.door, SHUT_RDWR); /* as if rank 0 had ended */
     if (status == QN_OK)
         status = qn__cluster_enter(m->cluster, &m->err);
     if (status == QN_OK)
@@ -100,6 +160,8 @@ static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
 
 /* Until the other rank is ready, or was refused. */
 static void await_guest(qn_cluster *c) {
+    if (course.kind == IS_SILENT && !atomic_load(&course.done))
+        invite_in_vain(c);
     while (!course.let_in && !atomic_load(&course.refused) &&
            !atomic_load(&c->reducer->requests.requested[QN__REQUEST_JOIN])) {
         usleep(1000);
@@ -244,6 +306,16 @@ static void test_another_leaves(void **state) {
     assert_int_equal(course.let_in, 1);
 }
 
+/* A rank that has fallen silent is not invited again before it answers. */
+static void test_silence(void **state) {
+    (void)state;
+    thread_ranks c;
+    begin(&c, IS_SILENT, "ABC");
+    run(&c);
+    assert_int_equal(course.let_in, 1);
+    assert_int_equal(c.member[0].result, ROUNDS);
+}
+
 static void check_refused(guest_kind kind, qn_status status, const char *text) {
     thread_ranks c;
     begin(&c, kind, "AAB");
@@ -259,13 +331,15 @@ static void test_refusals(void **state) {
     (void)state;
     check_refused(DIFFERS, QN_MISMATCH, "in the colour: blue, not red");
     check_refused(HAS_ANOTHER_KEY, QN_CLUSTER, "holds another key");
+    check_refused(IS_STOPPED, QN_INTERRUPTED, "it was stopped before the run let it in");
+    check_refused(IS_ALONE, QN_CLUSTER, "rank 0 has ended");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_return),      cmocka_unit_test(test_fall),
         cmocka_unit_test(test_a_late_rank), cmocka_unit_test(test_another_leaves),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_silence),     cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,12 +20,16 @@
 
 /* Seconds in which a rank takes what the door sends. */
 static const double PATIENCE = 5;
+/* Seconds after which a rank that is ready, and has not said so again, has fallen silent. */
+static const double SILENT = 1;
 
 /* A rank at the door. */
 typedef struct guest {
     int file; /* -1: there is none */
     enum { COMES, PREPARES, READY, INVITED } state;
-    size_t got; /* bytes of its endpoint */
+    size_t got;           /* bytes of its endpoint */
+    uint32_t invitations; /* that it was sent */
+    double heard;         /* when it last said that it is ready */
     unsigned char bytes[QN__ENDPOINT_BYTES];
     qn__endpoint endpoint;
 } guest;
@@ -78,19 +82,22 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
 
 /* Reads what has come from a guest. */
 static void serve(qn__door *door, guest *g) {
-    unsigned char byte[1];
+    unsigned char said[64];
     const int comes = g->state == COMES;
     const ssize_t n =
         comes ? recv(g->file, g->bytes + g->got, QN__ENDPOINT_BYTES - g->got, MSG_DONTWAIT)
-              : recv(g->file, byte, 1, MSG_DONTWAIT);
+              : recv(g->file, said, sizeof said, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (n <= 0) {
         send_away(g);
         return;
     }
-    if (!comes) {
-        g->state = READY;
+    if (!comes) { /* what it said before its last invitation is old */
+        if (said[n - 1] == (unsigned char)g->invitations) {
+            g->state = READY;
+            g->heard = qn__now();
+        }
         return;
     }
     g->got += (size_t)n;
@@ -229,15 +236,17 @@ void qn__door_close(qn__door *door) {
 /* ------------------------------------------------------------------------------ the other thread
  */
 
-int qn__door_waits(qn__door *door, const qn__ranks *members, uint32_t *rank,
-                   qn__endpoint *endpoint) {
+int qn__door_waits(qn__door *door, const qn__ranks *members, uint32_t *rank, qn__endpoint *endpoint,
+                   uint32_t *invitations) {
+    const double since = qn__now() - SILENT;
     int waits = 0;
     pthread_mutex_lock(&door->lock);
     for (uint32_t r = 1; r < door->ranks && !waits; ++r)
         if (door->guest[r].file >= 0 && door->guest[r].state == READY &&
-            !qn__ranks_has(members, r)) {
+            door->guest[r].heard >= since && !qn__ranks_has(members, r)) {
             *rank = r;
             *endpoint = door->guest[r].endpoint;
+            *invitations = door->guest[r].invitations;
             waits = 1;
         }
     pthread_mutex_unlock(&door->lock);
@@ -252,8 +261,10 @@ int qn__door_invite(qn__door *door, uint32_t rank, const qn__invitation *invitat
     pthread_mutex_lock(&door->lock);
     guest *g = &door->guest[rank];
     const int file = g->file >= 0 && g->state == READY ? g->file : -1;
-    if (file >= 0)
+    if (file >= 0) {
         g->state = INVITED;
+        g->invitations++;
+    }
     pthread_mutex_unlock(&door->lock);
     if (file < 0)
         return -1;
@@ -277,7 +288,7 @@ void qn__door_tell(qn__door *door, uint32_t rank, qn__door_word word) {
         if (word == QN__DOOR_LETS_IN)
             send_away(g);
         else
-            g->state = READY;
+            g->state = PREPARES; /* until it says again that it is ready */
     }
     pthread_mutex_unlock(&door->lock);
     (void)!write(door->wake, &one, sizeof one);
@@ -299,8 +310,8 @@ void qn__door_watch(int file, double seconds) {
     setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof one);
 }
 
-int qn__door_ready(int file) {
-    unsigned char byte[1] = {1};
+int qn__door_ready(int file, uint32_t invitations) {
+    unsigned char byte[1] = {(unsigned char)invitations};
     return qn__socket_transfer(file, byte, sizeof byte, 1, qn__now() + PATIENCE) == 1;
 }
 
@@ -315,9 +326,9 @@ qn__door_word qn__door_hear(int file, uint32_t ranks, uint32_t rank, qn__invitat
     unsigned char word[4], one[QN__ENDPOINT_BYTES];
     qn__endpoint other;
     if (qn__socket_transfer(file, word, sizeof word, 0, until) != 1)
-        return QN__DOOR_OVER;
+        return QN__DOOR_GONE;
     const uint32_t said = qn__get_u32(word);
-    if (said == QN__DOOR_LETS_IN || said == QN__DOOR_AGAIN)
+    if (said == QN__DOOR_LETS_IN || said == QN__DOOR_AGAIN || said == QN__DOOR_OVER)
         return (qn__door_word)said;
     int good = said == QN__DOOR_INVITES &&
                qn__socket_transfer(file, invitation, sizeof *invitation, 0, until) == 1 &&
@@ -332,5 +343,5 @@ qn__door_word qn__door_hear(int file, uint32_t ranks, uint32_t rank, qn__invitat
     }
     if (good)
         qn__address_of_peer(file, &endpoint[0].seen);
-    return good ? QN__DOOR_INVITES : QN__DOOR_OVER;
+    return good ? QN__DOOR_INVITES : QN__DOOR_GONE;
 }

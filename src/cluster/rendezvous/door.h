@@ -19,14 +19,16 @@ typedef struct qn__invitation {
     qn__ranks present; /* with the rank that joins */
     qn__ranks later;   /* those of them that have joined later */
     unsigned char session[QN__SESSION_BYTES];
+    uint32_t seconds; /* in which all connections are made */
 } qn__invitation;
 
 /* What rank 0 says to a rank that is ready. */
 typedef enum qn__door_word {
-    QN__DOOR_INVITES = 1, /* an invitation and the endpoints of all ranks follow */
-    QN__DOOR_LETS_IN,     /* all ranks have all connections: the rank takes part */
-    QN__DOOR_AGAIN,       /* a rank was missing: another invitation will come */
-    QN__DOOR_OVER         /* the run is over, or lets nobody in any more */
+    QN__DOOR_GONE,    /* nothing: rank 0 has ended, or what came makes no sense */
+    QN__DOOR_INVITES, /* an invitation and the endpoints of all ranks follow */
+    QN__DOOR_LETS_IN, /* all ranks have all connections: the rank takes part */
+    QN__DOOR_AGAIN,   /* a rank was missing: another invitation will come */
+    QN__DOOR_OVER     /* the run is over, or lets nobody in any more */
 } qn__door_word;
 
 /* On rank 0. `described` is copied, at most QN__DESCRIBED_BYTES. QN_CLUSTER: the address is taken
@@ -36,9 +38,10 @@ qn_status qn__door_open(const qn__rendezvous *rendezvous, const char *described,
 /* Tells all ranks that wait that the run is over. Accepts NULL. */
 void qn__door_close(qn__door *door);
 
-/* The lowest rank that is ready and not in `members`, and its endpoint; 0: there is none. */
-int qn__door_waits(qn__door *door, const qn__ranks *members, uint32_t *rank,
-                   qn__endpoint *endpoint);
+/* The lowest rank that is ready, has just said so, and is not in `members`; its endpoint; and how
+ * often it was invited. 0: there is none. */
+int qn__door_waits(qn__door *door, const qn__ranks *members, uint32_t *rank, qn__endpoint *endpoint,
+                   uint32_t *invitations);
 /* Sends an invitation. From here to qn__door_tell the door leaves the rank's connection alone; it
  * is returned, or -1 if the rank has ended. */
 int qn__door_invite(qn__door *door, uint32_t rank, const qn__invitation *invitation,
@@ -53,12 +56,12 @@ void qn__door_update(qn__door *door, const qn__endpoint *endpoint);
 
 /* The system finds out whether the host at the other end is lost, in about so many seconds. */
 void qn__door_watch(int file, double seconds);
-/* Says that this rank is ready. 0: rank 0 has ended. */
-int qn__door_ready(int file);
+/* Says that this rank is ready, after so many invitations. It is said again and again: a rank that
+ * has fallen silent is not invited. 0: rank 0 has ended. */
+int qn__door_ready(int file, uint32_t invitations);
 /* 1 if rank 0 has said something, or has ended. Waits at most `seconds`. */
 int qn__door_said(int file, double seconds);
-/* What it has said; QN__DOOR_OVER too if it has ended or what came makes no sense. With an
- * invitation, all endpoints but that of `rank` are filled. */
+/* What it has said. With an invitation, all endpoints but that of `rank` are filled. */
 qn__door_word qn__door_hear(int file, uint32_t ranks, uint32_t rank, qn__invitation *invitation,
                             qn__endpoint *endpoint, double until);
 
