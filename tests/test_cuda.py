@@ -5,6 +5,7 @@ the kernel text compiled as C. Found first, they are what `quern` runs on here: 
 device is, and with everything going wrong that QN_FAKE_CUDA names (tests/emulated_gpu/fake_cuda.h).
 """
 
+import itertools
 import json
 import re
 import shlex
@@ -144,12 +145,20 @@ def test_training_where_there_are_two(quern, gpu, files, tmp_path, name):
     assert digest == recipes.table()[name]
 
 
-@pytest.mark.parametrize("plan", ["devices=2", "devices=2,late=1", "devices=3,memory=24"])
-@pytest.mark.parametrize("devices, shares", [("cpu,cuda:all", None), ("cuda", None),
-                                             ("cpu,cuda:0,cuda:1", "1,5,2"), ("auto", None)])
-@pytest.mark.parametrize("name", ["dropout", "adamw", "batch-50-grain-7"])
-def test_together(quern, gpu, files, tmp_path, plan, devices, shares, name):
+def in_pairs(*lists):
+    """All combinations of values of three lists. By default those run that have each pair of values at
+    least once."""
+    return [pytest.param(a, b, c, marks=[machine.LONG] * ((i + k) % len(lists[2]) != m))
+            for (i, a), (k, b), (m, c) in itertools.product(*map(enumerate, lists))]
+
+
+@pytest.mark.parametrize("name, among, plan", in_pairs(
+    ["dropout", "adamw", "batch-50-grain-7"],
+    [("cpu,cuda:all", None), ("cuda", None), ("cpu,cuda:0,cuda:1", "1,5,2"), ("auto", None)],
+    ["devices=2", "devices=2,late=1", "devices=3,memory=24"]))
+def test_together(quern, gpu, files, tmp_path, name, among, plan):
     gpu(plan)
+    devices, shares = among
     options = ["--devices", devices] + (["--shares", shares] if shares else [])
     digest = recipes.train([quern], name, files, tmp_path / "model", *options)
     assert digest == recipes.table()[name]
@@ -428,14 +437,15 @@ def test_a_self_test_that_cannot_be_made(run_quern, gpu, files, tmp_path, at):
 
 # ---------------------------------------------------------------- what fails in mid-job
 
-@pytest.mark.parametrize("fault, says", [
-    ("launch={}", "CUDA_ERROR_ILLEGAL_ADDRESS"),
-    ("launch={},code=46", "CUDA_ERROR_DEVICE_UNAVAILABLE"),
-    ("launch={},late=1", "CUDA_ERROR_ILLEGAL_ADDRESS"),
-    ("hang={}", "did not end its work within 1 s"),
-    ("hang={},late=1", "did not end its work within 1 s"),
-])
-@pytest.mark.parametrize("at", [45, 52, 61, 83])
+@pytest.mark.parametrize("fault, says, at", [
+    pytest.param(fault, says, at, marks=[machine.LONG] * ((i + k) % 2))
+    for i, (fault, says) in enumerate([
+        ("launch={}", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("launch={},code=46", "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+        ("launch={},late=1", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("hang={}", "did not end its work within 1 s"),
+        ("hang={},late=1", "did not end its work within 1 s")])
+    for k, at in enumerate([45, 52, 61, 83])])
 def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
     gpu("devices=2,on=1," + fault.format(at))
     done = run_quern("train", *words("dropout", files), "--devices", "cpu,cuda:0,cuda:1",

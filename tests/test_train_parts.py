@@ -221,6 +221,9 @@ def test_what_cannot_be_in_parts(quern, run_quern, tables, tmp_path):
         assert says in run_quern("train", *words, "-o", tmp_path / "m", status=2).stderr
     done = run_quern("train", "--data-parts", table, *TABLE, "-o", tmp_path / "m")
     assert "(null)" not in done.stderr  # a process alone has nothing to say of parts
+
+
+def test_items_too_large_for_parts(quern, tmp_path):
     numpy.save(tmp_path / "two.npy", numpy.array([0, 1]))
     numpy.save(tmp_path / "large.npy", numpy.zeros((2, (4 << 20) + 1), "uint8"))
     done = ranks.run(quern, 2, "train", "--data-parts", tmp_path / "large.npy", "--labels", tmp_path / "two.npy",
