@@ -53,7 +53,7 @@ peers: ## install the clients that tests/test_peers.py asks servers with, into .
 	@python3 -m venv .venv-peers
 	@.venv-peers/bin/pip install -q -r tests/peers.txt
 
-engines: ## tests with Dask and Ray on this machine; installs them into .venv-engines (ENGINE=dask: one)
+engines: ## tests with Dask, Ray and Spark on this machine; installs them into .venv-engines (ENGINE=dask: one)
 	@scripts/engines.sh $(ENGINE)
 
 setup: ## install what building and testing need

@@ -1,6 +1,7 @@
 """What Dask, Ray and Spark have in common (python/quern/_engine.py), without any of them. The tests of the
 engines themselves are in tests/engines, for `make engines`."""
 
+import ast
 import importlib
 import io
 import subprocess
@@ -13,6 +14,7 @@ import builds
 import python_package
 
 np = pytest.importorskip("numpy")
+NAMES = sorted(path.name[:-len("_engine.py")] for path in (builds.ROOT / "tests" / "engines").glob("*_engine.py"))
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +23,7 @@ def engine():
     return importlib.import_module("quern._engine")
 
 
-@pytest.mark.parametrize("name", sorted(path.name[:-len("_engine.py")] for path in
-                                        (builds.ROOT / "tests" / "engines").glob("*_engine.py")))
+@pytest.mark.parametrize("name", NAMES)
 def test_an_engine_that_is_missing(name):
     """None of them is in the environment of the tests; even if one were, the message would be this."""
     package = {"spark": "pyspark"}.get(name, name)
@@ -36,6 +37,25 @@ except quern.UnsupportedError as failure:
     print(failure)
 """)
     assert said.startswith(f"quern.{name} needs the package {package}") and "; install it: pip install" in said
+
+
+def test_the_stubs():
+    """They have the public names of the engines, and the parameters of what they have."""
+    def known(path):
+        tree, found, names = ast.parse(path.read_text()), {}, set()
+        for node in tree.body:
+            names |= {node.name} if hasattr(node, "name") and node.name[0] != "_" else set()
+            for one in node.body if isinstance(node, ast.ClassDef) else [node]:
+                if isinstance(one, ast.FunctionDef) and one.name != "__getattr__":
+                    a = one.args
+                    found[node.name, one.name] = [p.arg for p in (*a.args, *a.kwonlyargs, *filter(None, [a.kwarg]))]
+        return names, found
+
+    for name in NAMES:
+        stub, real = (known(builds.ROOT / "python" / "quern" / f"{name}.{kind}") for kind in ("pyi", "py"))
+        assert stub[0] == real[0] and len(stub[1]) > 4
+        assert stub[1] == {key: real[1].get(key) for key in stub[1]}
+        assert {key for key in real[1] if key[0] in stub[0] and key[1][0] != "_"} <= set(stub[1])
 
 
 def test_partitions_of_workers(engine):

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any, NamedTuple, Optional
 
 from . import ranks
@@ -23,6 +24,9 @@ from .errors import ClusterError, FileError, UnsupportedError, UsageError
 
 # Before each message between a worker and its rank: its length.
 LENGTH = struct.Struct("<Q")
+# Seconds for which a driver waits for the other ranks when one has the result. Engines may take minutes
+# until they notice that a machine is gone.
+GRACE = 30
 _CODE = "import sys; sys.path = [sys.argv[1]] + [p for p in sys.path if p]; from quern import _rank; _rank.main()"
 
 
@@ -46,8 +50,9 @@ class Part(NamedTuple):
 class Task(NamedTuple):
     """What one rank does.
 
-    `arrays` says of which kind the parts of all ranks are. `options` are those of `quern.train`. `fit`
-    is an estimator of `quern.estimator` where one is trained, with all that the whole decides.
+    `arrays` says of which kind the parts of all ranks are. `options` are those of `quern.train`, with
+    `copies` and `part_cache` of `quern.Parts`. `fit` is an estimator of `quern.estimator` where one is
+    trained, with all that the whole decides.
     """
 
     name: str  # of the run
@@ -302,6 +307,18 @@ def outcome(results, failures):
     if any(isinstance(failure, Lost) for failure in failures):
         return None
     raise min(failures, key=lambda failure: isinstance(failure, (ClusterError, FileError)))  # others have left
+
+
+class Late:
+    """Whether those that a driver still waits for have had `GRACE` seconds since the first result."""
+
+    def __init__(self):
+        self.since = None
+
+    def __call__(self, results):
+        if results and self.since is None:
+            self.since = time.monotonic()
+        return self.since is not None and time.monotonic() - self.since > GRACE
 
 
 class Epochs:

@@ -51,23 +51,24 @@ def _trained(task, tell):
     told = {"on_note": lambda text: tell("note", text)}
     if ranks.is_writer():
         told["on_epoch"] = lambda epoch: tell("epoch", epoch)
+    how = {word: task.options.pop(word) for word in ("copies", "part_cache") if word in task.options}
     if task.fit is not None:
-        made = task.fit._fit_part(*_arrays(task.part), {**told, **task.options})
+        made = task.fit._fit_part(*_arrays(task.part), {**told, **task.options}, how)
     else:
         from .training import train
 
         columns = {word: task.options.pop(word) for word in list(task.options) if word in FILE - {"shape"}}
-        made = train(_parts(task, columns), progress=False, **told, **task.options)
+        made = train(_parts(task, columns, how), progress=False, **told, **task.options)
     return _engine.Result(bytes(made), made.history, made.report)
 
 
-def _parts(task, columns):
+def _parts(task, columns, how):
     if task.arrays:
         values, labels, weights = _arrays(task.part)
         if weights is not None:
             values, labels = Data(values, labels, weights=weights, **columns), None
-        return Parts(values, labels, **columns)
-    return Parts([task.part.table] if task.part.table else [], **columns)
+        return Parts(values, labels, **how, **columns)
+    return Parts([task.part.table] if task.part.table else [], **how, **columns)
 
 
 def _arrays(part):

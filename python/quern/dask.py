@@ -28,7 +28,7 @@ TOPIC = "quern"
 
 
 def train(client, data, labels=None, weights=None, *, workers=None, folder=None, on_epoch=None, max_restarts=3,
-          **options):
+          copies=1, part_cache=0, **options):
     """Trains a network on the rows of a Dask collection, with every worker as a rank.
 
     The model has the bytes that `quern.train` makes of ``data.compute()``: the rows are in the order
@@ -54,6 +54,11 @@ def train(client, data, labels=None, weights=None, *, workers=None, folder=None,
     max_restarts : int
         How often all begin again when a worker has died whose rows the others do not have. With
         ``checkpoint="FOLDER"``, which all workers reach, they continue from there.
+    copies : int
+        How many workers have the rows of each. With 2 one may die, and the others go on, wherever its
+        file was.
+    part_cache : int
+        MiB of other workers' values that a rank keeps; 0: a quarter of the memory that is available.
     **options
         Those of `quern.train`. By default ``threads`` are those of each worker. Collections as ``valid``
         and ``test`` are computed, and sent to all workers.
@@ -66,6 +71,7 @@ def train(client, data, labels=None, weights=None, *, workers=None, folder=None,
         if word in options:
             options[word] = _computed(options[word])
     pieces = _pieces(data, labels, weights)
+    options.update(copies=copies, part_cache=part_cache)
     return _train(_client(client), pieces, options, workers, folder, on_epoch, max_restarts)
 
 
@@ -152,7 +158,7 @@ def _rank(task):
     task.options.setdefault("threads", worker.state.nthreads)
 
     def told(kind, value):
-        worker.log_event(TOPIC, {"run": task.name, "rank": task.rank, **_event(kind, value)})
+        worker.log_event(TOPIC, {"run": task.name, "rank": task.rank, "ranks": task.ranks, **_event(kind, value)})
 
     return _engine.run(task, told)
 
@@ -245,7 +251,7 @@ def _once(client, name, pieces, options, workers, folder, call, fit):
             arrays = len(pieces[0]) > 1
             ranks = each(_rank, [(_engine.Task(name, meet, len(dealt), k, key, part, arrays, options, fit),)
                                  for k, part in enumerate(saved)])
-            made, failures = _settled(client, ranks, call)
+            made, failures = _settled(client, ranks, call, _engine.Late())
             return _engine.outcome([] if not made else [made[0].result()], failures)
     finally:
         _clean(client, name, parts, ranks)
@@ -256,10 +262,11 @@ def _columns(pieces):
     return [list(column) for column in zip(*pieces) if column[0] is not None] or [[]]
 
 
-def _settled(client, waiting, call):
-    """Waits until each task has ended, or its worker is gone: the futures with a result, and failures."""
+def _settled(client, waiting, call, late=lambda made: False):
+    """Waits until each task has ended, or its worker is gone: the futures with a result, and failures. Those
+    that are `late` then are left out."""
     waiting, made, failures = dict(waiting), [], []
-    while waiting:
+    while waiting and not late(made):
         try:
             distributed.wait(list(waiting), timeout=0.2, return_when="FIRST_COMPLETED")
         except distributed.TimeoutError:
@@ -299,10 +306,10 @@ def _clean(client, name, parts, ranks):
 
 class _Distributed:
     """What the estimators have in common: `fit` and `predict` of collections. `client`, `workers`,
-    `folder` and `max_restarts` are attributes that mean what they do for `train`."""
+    `folder`, `max_restarts`, `copies` and `part_cache` are attributes that mean what they do for `train`."""
 
     client = workers = folder = None
-    max_restarts = 3
+    max_restarts, copies, part_cache = 3, 1, 0
 
     def fit(self, X, y, sample_weight=None):
         """Trains on a collection, with every worker as a rank.
@@ -323,6 +330,7 @@ class _Distributed:
         self._match(len(names) if names else X.shape[1], names, fitting=True)
         self._find_in_all(client, [piece[1] for piece in pieces])
         given = {word: self.options[word] for word in ("checkpoint", "resume") if word in (self.options or {})}
+        given.update(copies=self.copies, part_cache=self.part_cache)
         self.model_ = _train(client, pieces, given, self.workers, self.folder, None, self.max_restarts, self._plain())
         self._check(self.model_)
         return self
@@ -358,7 +366,7 @@ class Classifier(_Distributed, estimator.Classifier):
     ----------
     client : distributed.Client
         The cluster; by default the client of this process.
-    workers, folder, max_restarts
+    workers, folder, max_restarts, copies, part_cache
         As for `train`.
     """
 

@@ -157,9 +157,9 @@ class _Network(_Tabular):
         self.model_ = made
         return self
 
-    def _fit_part(self, values, labels, weights, options):
+    def _fit_part(self, values, labels, weights, options, how):
         """The model of all ranks' items, of which this rank has these; None: it has none. An engine has
-        set what the whole decides, such as `classes_`."""
+        set what the whole decides, such as `classes_`. `how` are options of `quern.Parts`."""
         from .parts import Parts
 
         data = None
@@ -168,7 +168,7 @@ class _Network(_Tabular):
             table, labels, weights = _weighted(table, self._checked(labels, len(table.values)), weights)
             data = Data.__new__(Data)
             data._lend(table, self._numbers(labels), weights=weights)
-        return self._train_on(Parts(data), self._layers(), **self._of_classes(), **options).model_
+        return self._train_on(Parts(data, **how), self._layers(), **self._of_classes(), **options).model_
 
     def _of_classes(self):
         """Options that depend on the classes."""

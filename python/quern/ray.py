@@ -30,7 +30,7 @@ MODEL = "model.safetensors"
 
 
 def train(dataset, *, ranks=None, cpus=1, gpus=0, resources=None, strategy="SPREAD", folder=None, on_epoch=None,
-          max_restarts=3, timeout=300, **options):
+          max_restarts=3, timeout=300, copies=1, part_cache=0, **options):
     """Trains a network on the rows of a data set of Ray, with actors as ranks.
 
     The model has the bytes that `quern.train` makes of ``dataset.to_pandas()``: the rows are in the
@@ -60,6 +60,11 @@ def train(dataset, *, ranks=None, cpus=1, gpus=0, resources=None, strategy="SPRE
         have. With ``checkpoint="FOLDER"``, which all nodes reach, they continue from there.
     timeout : float
         Seconds to wait for the resources.
+    copies : int
+        How many actors have the rows of each. With 2 one may die, and the others go on, wherever its
+        file was.
+    part_cache : int
+        MiB of other actors' values that a rank keeps; 0: a quarter of the memory that is available.
     **options
         Those of `quern.train`. A data set of Ray as ``valid`` or ``test`` is sent to all ranks as a table.
 
@@ -74,6 +79,7 @@ def train(dataset, *, ranks=None, cpus=1, gpus=0, resources=None, strategy="SPRE
     count = len([node for node in ray.nodes() if node["Alive"]]) if ranks is None else ranks
     _engine.must_be(isinstance(count, int) and count > 0, f"ranks cannot be {ranks!r}", "give a whole number from 1")
     options.setdefault("threads", max(int(cpus), 1))
+    options.update(copies=copies, part_cache=part_cache)
     if not gpus:
         options.setdefault("devices", "cpu")
     bundle = {word: amount for word, amount in {"CPU": cpus, "GPU": gpus, **(resources or {})}.items() if amount}
@@ -266,14 +272,16 @@ def _once(group, name, blocks, options, folder, told, epochs):
             if kind == "epoch":
                 epochs.call(value)
 
-    results, failures = _settled([actor.run.remote(task, told) for actor, task in zip(group.actors, tasks)], call, 1)
+    results, failures = _settled([actor.run.remote(task, told) for actor, task in zip(group.actors, tasks)], call,
+                                 _engine.Late(), most=1)
     return _engine.outcome(results, failures)
 
 
-def _settled(calls, hear=lambda: None, most=None):
-    """Waits until each call of an actor has ended: what they return, of `most` of them, and failures."""
+def _settled(calls, hear=lambda: None, late=lambda results: False, most=None):
+    """Waits until each call of an actor has ended: what they return, of `most` of them, and failures. Those
+    that are `late` then are left out."""
     results, failures, waiting = {}, [], list(calls)
-    while waiting:
+    while waiting and not late(results):
         ended, waiting = ray.wait(waiting, timeout=0.2)
         hear()
         for one in ended:

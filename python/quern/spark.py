@@ -66,6 +66,9 @@ class _Trained(_Columns, HasLabelCol, HasWeightCol):
                        "partition, as many as run at a time", TypeConverters.toInt)
     folder = Param(Params._dummy(), "folder", "where a task writes the rows of its rank; default: its folder of "
                    "temporary files", TypeConverters.toString)
+    copies = Param(Params._dummy(), "copies", "how many tasks have the rows of each", TypeConverters.toInt)
+    part_cache = Param(Params._dummy(), "part_cache", "MiB of other tasks' values that a rank keeps; default: a quarter "
+                       "of the memory that is available", TypeConverters.toInt)
 
 
 def _words(names):
@@ -93,7 +96,7 @@ class _Estimator(_Trained, Estimator, MLReadable, MLWritable):
         return self
 
     def _fit(self, dataset):
-        options = {name: self.getOrDefault(name) for name in OPTIONS if self.isSet(name)}
+        options = {name: self.getOrDefault(name) for name in [*OPTIONS, "copies", "part_cache"] if self.isSet(name)}
         options.update(task=self._task, label=self.getLabelCol())
         columns = [*self._items(dataset), self._label(dataset)]
         if self.isSet(self.weightCol):
@@ -252,6 +255,11 @@ class Classifier(_Estimator, HasProbabilityCol):
     folder : str
         Where a task writes the rows of its rank. In a folder that all executors reach, other ranks
         read the rows of a rank that dies, and go on.
+    copies : int
+        How many tasks have the rows of each. With 2 the process of a rank may be killed, and the others
+        go on, wherever its file was.
+    part_cache : int
+        MiB of other tasks' values that a rank keeps. Default: a quarter of the memory that is available.
     **options
         Those of `quern.train`. Each is a parameter: ``ParamGridBuilder().addGrid(c.lr, [0.01, 0.1])``.
         With ``checkpoint``, a folder that all executors reach, a stage that Spark starts again

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 from distributed import Client, LocalCluster, wait
+from engine_hosts import Hosts
 
 import quern
 import quern.dask
@@ -104,27 +105,71 @@ def test_a_worker_that_comes(client, cluster, frame, alone):
     cluster.scale(3)
     client.wait_for_workers(3)
     assert quern.dask.train(client, held, **OPTIONS).digest == alone.digest
-    ranks = {event["rank"] for _, event in client.get_events(quern.dask.TOPIC) if "epoch" in event}
-    assert ranks == {0}  # one rank tells of all
+    assert told(client, "ranks")[-3:] == [3, 3, 3]
+    assert {event["rank"] for _, event in client.get_events(quern.dask.TOPIC) if "epoch" in event} == {0}  # one tells of all
 
 
-@pytest.mark.parametrize("files", ["stay", "go"])
-def test_a_worker_that_dies(client, cluster, frame, tmp_path, files):
-    """Others read its file. Where that is gone, all begin again from the checkpoint."""
-    options = {**OPTIONS, "epochs": 12, "checkpoint": str(tmp_path / "state"), "checkpoint_every": 1}
+def told(client, word):
+    """A number of each event of an epoch."""
+    return [event[word] for _, event in client.get_events(quern.dask.TOPIC) if "epoch" in event]
+
+
+@pytest.mark.parametrize("what", ["file stays", "file goes", "copied", "all"])
+def test_a_worker_that_dies(client, cluster, frame, tmp_path, monkeypatch, what):
+    """Others read its file, or have a copy of its rows. Otherwise all begin again from the checkpoint, on the
+    workers that Dask has started instead."""
+    options = {**OPTIONS, "epochs": 12}
+    if what == "copied":
+        options["copies"] = 2
+    else:
+        options.update(checkpoint=str(tmp_path / "state"), checkpoint_every=1)
     client.wait_for_workers(2)
-    there = {worker: (process, folder) for worker, (process, folder) in client.run(
-        lambda dask_worker: (os.getpid(), dask_worker.local_directory)).items()}
-    heard = []
+    there = client.run(lambda dask_worker: (os.getpid(), dask_worker.local_directory))
+    heard, attempts, once = [], [], quern.dask._once
+    monkeypatch.setattr(quern.dask, "_once", lambda *given: attempts.append(1) or once(*given))
 
     def kill(epoch):
         heard.append(epoch.epoch)
         if len(heard) == 2:
-            process, folder = there[sorted(there)[-1]]
-            if files == "go":
-                shutil.rmtree(folder)
-            os.kill(process, signal.SIGKILL)
+            for worker in sorted(there)[0 if what == "all" else -1:]:
+                process, folder = there[worker]
+                if what != "file stays":
+                    shutil.rmtree(folder)
+                os.kill(process, signal.SIGKILL)
 
+    before = len(told(client, "epoch"))
     made = quern.dask.train(client, parted(frame).persist(), on_epoch=kill, **options)
-    assert made.digest == quern.train(frame, progress=False, threads=1, **{**OPTIONS, "epochs": 12}).digest
+    alone = {word: value for word, value in options.items() if word not in ("copies", "checkpoint", "checkpoint_every")}
+    assert made.digest == quern.train(frame, progress=False, threads=1, **alone).digest
     assert heard == list(range(1, 13))
+    if what == "copied":
+        assert len(attempts) == 1
+    if what == "all":  # the second attempt does not begin with the first epoch
+        assert len(attempts) == 2 and made.report.resumed_from > 0 and told(client, "epoch")[before:].count(1) == 1
+
+
+DRIVER = """
+import dask.dataframe, pandas, quern._engine, quern.dask
+quern._engine.GRACE = 1
+from distributed import Client
+with Client("10.77.0.1:8786") as client:
+    client.wait_for_workers(2)
+    rows = dask.dataframe.from_pandas(pandas.read_pickle("{rows}"), npartitions=5).persist()
+    made = quern.dask.train(client, rows, on_epoch=lambda epoch: print(epoch.epoch, flush=True), copies=2, **{options})
+    print(made.digest, flush=True)
+"""
+
+
+def test_two_hosts(frame, tmp_path):
+    """The power of one fails in the middle. The other one has a copy of its rows."""
+    rows, options = tmp_path / "rows", {**OPTIONS, "epochs": 12}
+    frame.to_pickle(rows)
+    with Hosts(2) as net:
+        net.start(0, "dask", "scheduler", "--host", net.addresses[0], "--no-dashboard",
+                  DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="60s")
+        for i in range(2):
+            net.start(i, "dask", "worker", f"{net.addresses[0]}:8786", "--host", net.addresses[i], "--no-dashboard",
+                      "--nthreads", "1", "--memory-limit", "0")
+        driver = net.start(0, "python", "-c", DRIVER.format(rows=rows, options=options))
+        digest = net.last_line(driver, 2, lambda: net.lose(1))
+    assert digest == quern.train(frame, progress=False, threads=1, **options).digest

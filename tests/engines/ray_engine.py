@@ -1,16 +1,20 @@
-"""Ray on this machine: the bytes of one process, an actor that dies, Ray Train and Ray Tune."""
+"""Ray on this machine: the bytes of one process, actors and nodes that come and die, Ray Train and Ray Tune."""
 
 import os
 import signal
 import subprocess
+import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
 import ray
 import ray.data
+from ray.cluster_utils import Cluster
 
 import quern
+import quern._engine
 import quern.ray
 
 OPTIONS = dict(label="kind", model="dense 8 relu; dense 3 softmax", batch=64, epochs=3, valid=0.1)
@@ -24,13 +28,44 @@ def frame():
     return made
 
 
+STORE = 100 << 20
+PORT = int(quern._engine.address("127.0.0.1").rpartition(":")[2])  # of metrics
+
+
 @pytest.fixture(scope="module")
-def dataset(frame):
-    os.environ["RAY_AUTH_MODE"] = "disabled"
-    ray.init(num_cpus=3, include_dashboard=False, object_store_memory=100 << 20, log_to_driver=False)
+def cluster():
+    """A node with GPUs of which Ray is told. Ray gives its workers the lowest priority but four; they wait long on
+    a machine that does other work."""
+    os.environ.update(RAY_AUTH_MODE="disabled", RAY_worker_niceness="0")
+    made = Cluster(initialize_head=True, head_node_args={
+        "num_cpus": 3, "num_gpus": 2, "include_dashboard": False, "object_store_memory": STORE,
+        "metrics_export_port": PORT, "_system_config": {"metrics_report_interval_ms": 500}})
+    ray.init(address=made.address, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
-    yield ray.data.from_pandas([frame[:900], frame[900:1000], frame[1000:]])
+    yield made
     ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def dataset(cluster, frame):
+    return ray.data.from_pandas([frame[:900], frame[900:1000], frame[1000:]])
+
+
+@pytest.fixture
+def attempts(monkeypatch):
+    """A list with an element for each attempt of a training."""
+    made, once = [], quern.ray._once
+    monkeypatch.setattr(quern.ray, "_once", lambda *given: made.append(1) or once(*given))
+    return made
+
+
+def actors():
+    """The processes of the ranks' actors, each with that of its rank."""
+    lines = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+    processes = [line.split(None, 2) for line in lines]
+    ranks = {parent: int(process) for process, parent, words in processes if "_rank.main" in words}
+    return [(int(process), ranks.get(process)) for process, _, words in processes if words.startswith("ray::_Worker")]
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +96,52 @@ def test_an_actor_that_dies(dataset, frame, tmp_path):
     def kill(epoch):
         heard.append(epoch.epoch)
         if len(heard) == 2:
-            lines = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
-            actors = [int(line.split()[0]) for line in lines if "ray::_Worker" in line]
             for folder in tmp_path.glob("quern-part-*"):
                 (folder / "part.arrow").unlink()
-            os.kill(actors[-1], signal.SIGKILL)
+            os.kill(actors()[-1][0], signal.SIGKILL)
 
     made = quern.ray.train(dataset, ranks=2, folder=tmp_path, on_epoch=kill, **more)
     assert heard == list(range(1, 13))
     assert made.digest == quern.train(frame, progress=False, threads=1, **{**OPTIONS, "epochs": 12}).digest
+
+
+def test_nodes(cluster, dataset, frame, attempts):
+    """A node that is added takes a rank. When it dies, the others go on with a copy of its rows."""
+    more = {**OPTIONS, "epochs": 12, "ranks": 2, "strategy": "STRICT_SPREAD"}
+    with pytest.raises(quern.ClusterError, match="no room for 2 ranks of 1 CPU"):
+        quern.ray.train(dataset, timeout=0.1, **more)
+    node, heard = cluster.add_node(num_cpus=1, object_store_memory=STORE), []
+
+    def lose(epoch):
+        heard.append(epoch.epoch)
+        if len(heard) == 2:
+            cluster.remove_node(node, allow_graceful=False)
+
+    made = quern.ray.train(dataset, copies=2, on_epoch=lose, **more)
+    assert made.digest == quern.train(frame, progress=False, threads=1, **{**OPTIONS, "epochs": 12}).digest
+    assert heard == list(range(1, 13)) and attempts == [1]
+
+
+def test_gauges_and_gpus(dataset):
+    """Ray's page of metrics has the numbers of an epoch. The ranks see the GPUs that Ray gives them."""
+    class Enough(Exception):
+        pass
+
+    node, found, gpus = ray.util.get_node_ip_address(), [], []
+
+    def look(epoch):
+        while not found:  # Ray writes it now and then, as long as the actor lives
+            with urllib.request.urlopen(f"http://{node}:{PORT}/metrics") as answer:
+                found.extend(line for line in answer.read().decode().splitlines() if line.startswith("ray_quern_loss{"))
+        for _, rank in actors():
+            gpus.extend(word for word in Path(f"/proc/{rank}/environ").read_text().split("\0")
+                        if word.startswith("CUDA_VISIBLE_DEVICES="))
+        raise Enough
+
+    with pytest.raises(Enough):
+        quern.ray.train(dataset, ranks=2, gpus=1, on_epoch=look, **{**OPTIONS, "epochs": 10**6})
+    assert float(found[0].split()[-1]) > 0
+    assert sorted(gpus) == ["CUDA_VISIBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=1"]
 
 
 def test_trainer_and_tune(dataset, frame, alone, tmp_path):

@@ -1,7 +1,6 @@
 """Spark in one process and with executors: the bytes of one process, and ranks and workers that are killed."""
 
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -23,8 +22,6 @@ from quern.spark import Classifier, ClassifierModel, Regressor, RegressorModel  
 
 ITEMS = ["a", "b", "c", "day"]
 HOW = {"epochs": 3, "missing": "mean", "seed": 5}
-
-pytestmark = pytest.mark.skipif(not shutil.which("java"), reason="Java is not installed: openjdk-17-jre-headless")
 
 
 def session(master):
