@@ -186,6 +186,8 @@ static int join(const qn_parts *parts, uint32_t ranks, uint32_t features, data_s
     told *all = gather(parts, ranks, &own, sizeof own, err);
     s->ignored = 0;
     for (uint32_t r = 0; all && r < ranks; r++) {
+        if (all[r].items == 0) /* or the rank has ended, and others have its rows */
+            continue;
         s->ignored += all[r].ignored;
         widen(&values, &all[r].values);
         widen(&s->targets, &all[r].targets);
@@ -217,6 +219,14 @@ static void find_range(const qn_data *data, data_summary *s) {
         s->least = s->greatest = 0;
 }
 
+/* A rank has ended, and the counts of its part with it: each rank counts in all. */
+static int count_whole(const qn_data *data, data_summary *s) {
+    data_summary_release(s);
+    const int code = count_own(data, s);
+    ranks_hold();
+    return ranks_agree(code, NULL, 0, 0);
+}
+
 int data_summary_make(const qn_data *data, data_summary *s) {
     const qn_parts *parts = qn_data_parts(data);
     const uint32_t ranks = qn_cluster_ranks(ranks_cluster());
@@ -225,7 +235,7 @@ int data_summary_make(const qn_data *data, data_summary *s) {
     ranks_hold();
     code = ranks_agree(code, NULL, 0, 0);
     if (code < 0 && parts && !join(parts, ranks, qn_data_features(data), s, &err))
-        code = ranks_failed(&err);
+        code = err.status == QN_IO ? count_whole(data, s) : ranks_failed(&err);
     if (code < 0 && s->column)
         find_range(data, s);
     return code;

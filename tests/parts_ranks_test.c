@@ -1,4 +1,4 @@
-/* Data in parts over ranks: a rank that ends takes its part with it, and the others say so. */
+/* Data in parts over ranks: the part of a rank that ends is that of another one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include "data/prepare/fill.h"
 #include "data/prepare/scale.h"
 #include <quern/statistics.h>
+#include <unistd.h>
 
 static void write_text(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
@@ -20,48 +21,77 @@ static void write_text(const char *path, const char *text) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Rank 1 opens its part and ends. */
+/* When rank 1 ends, and whether all ranks name the same files. */
+typedef struct ending {
+    const char *folder;
+    int dealt, early, removes;
+    qn_statistics *found[3];
+} ending;
+
+/* Rank 1 ends when it has joined, or when it has opened its part. */
 static qn_status opens_and_describes(hand *h) {
-    const char *const *folder = h->user;
-    char path[128];
-    const char *const paths[] = {path};
-    qn_parts *parts;
-    qn_statistics *found = NULL;
-    snprintf(path, sizeof path, "%s/%u.csv", *folder, (unsigned)h->rank);
-    qn_status status = qn_parts_open(h->run.cluster, paths, 1, NULL, &parts, &h->run.err);
-    if (status != QN_OK || h->rank == 1) {
-        qn_parts_close(parts);
-        return status == QN_OK ? QN_CLUSTER : status; /* so that it leaves at once */
+    ending *e = h->user;
+    char path[3][128];
+    const char *const paths[] = {path[0], path[1], path[2]};
+    qn_parts *parts = NULL;
+    const uint32_t from = e->dealt ? 0 : h->rank, count = e->dealt ? 3 : 1;
+    for (uint32_t k = 0; k < count; k++)
+        snprintf(path[k], sizeof path[k], "%s/%u.csv", e->folder, (unsigned)(from + k));
+    if (e->early && h->rank == 1)
+        return QN_CLUSTER; /* so that it leaves at once */
+    qn_status status = qn_parts_open(h->run.cluster, paths, count, NULL, &parts, &h->run.err);
+    if (status == QN_OK && h->rank == 1) {
+        if (e->removes)
+            unlink(path[0]);
+        status = QN_CLUSTER;
+    } else if (status == QN_OK) {
+        status = qn_statistics_of_parts(parts, NULL, &e->found[h->rank], &h->run.err);
+        assert_int_equal(qn_parts_items(parts), 5);
     }
-    assert_int_equal(qn_parts_items(parts), 5);
-    assert_int_equal(qn_parts_first(parts), h->rank == 0 ? 0 : 4);
-    assert_int_equal(qn_data_items(qn_parts_own(parts)), h->rank == 0 ? 2 : 1);
-    status = qn_statistics_of_parts(parts, NULL, &found, &h->run.err);
-    qn_statistics_free(found);
     qn_parts_close(parts);
     return status;
 }
 
+static double sum_of(const qn_statistics *found) {
+    qn_column_statistics column = {.size = sizeof column};
+    assert_int_equal(qn_statistics_column(found, 0, QN_ALL_CLASSES, &column, NULL), QN_OK);
+    assert_int_equal(column.count, 5);
+    return column.sum;
+}
+
+/* Others read its files, where they know them and find them. */
 static void test_a_rank_ends(void **state) {
     (void)state;
-    char folder[] = "/tmp/quern-parts-XXXXXX", path[128];
-    const char *user = mkdtemp(folder);
-    hand hands[3] = {0};
-    assert_non_null(user);
-    for (int r = 0; r < 3; r++) {
-        snprintf(path, sizeof path, "%s/%d.csv", folder, r);
-        write_text(path, r < 2 ? "y,x\n0,1\n1,2\n" : "y,x\n0,1\n");
-        hands[r].work = opens_and_describes;
-        hands[r].user = (void *)&user;
+    static const struct {
+        int dealt, early, removes;
+        const char *says;
+    } kind[] = {{0, 0, 0, NULL},
+                {1, 1, 0, NULL},
+                {0, 0, 1, "rank 1 on "},
+                {0, 1, 0, "which files it reads is not known"}};
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        char folder[] = "/tmp/quern-parts-XXXXXX", path[128];
+        hand hands[3] = {0};
+        assert_non_null(mkdtemp(folder));
+        ending e = {folder, kind[i].dealt, kind[i].early, kind[i].removes, {NULL}};
+        for (int r = 0; r < 3; r++) {
+            snprintf(path, sizeof path, "%s/%d.csv", folder, r);
+            write_text(path, r < 2 ? "y,x\n0,1\n1,2\n" : "y,x\n0,8\n");
+            hands[r] = (hand){.work = opens_and_describes, .user = &e};
+        }
+        thread_ranks_run(hands, 3);
+        for (int r = 0; r < 3; r += 2) {
+            assert_int_equal(hands[r].status, kind[i].says ? QN_IO : QN_OK);
+            if (kind[i].says)
+                assert_non_null(strstr(hands[r].run.err.what, kind[i].says));
+            else
+                assert_true(sum_of(e.found[r]) == 14);
+            if (kind[i].removes)
+                assert_non_null(strstr(hands[r].run.err.where, "/1.csv"));
+            qn_statistics_free(e.found[r]);
+        }
+        remove_folder(folder);
     }
-    thread_ranks_run(hands, 3);
-    for (int r = 0; r < 3; r += 2) {
-        assert_int_equal(hands[r].status, QN_IO);
-        assert_non_null(strstr(hands[r].run.err.what, "rank 1 on "));
-        assert_non_null(strstr(hands[r].run.err.what, "its part of the data is missing"));
-        assert_non_null(strstr(hands[r].run.err.where, "/1.csv"));
-    }
-    remove_folder(folder);
 }
 
 enum { COLUMNS = 2 };

@@ -158,7 +158,7 @@ static qn_status join_extremes(describing *d, qn_error *err) {
     }
     const qn_status status = qn__parts_gather_each(d->parts, own, bytes, all, err);
     for (uint32_t r = 0; r < d->parts->ranks && status == QN_OK; r++)
-        for (uint32_t i = 0; i < d->targets; i++) {
+        for (uint32_t i = 0; i < d->targets && d->parts->gone[r] == QN__PART_THERE; i++) {
             const float *pair = all + r * (2 * (size_t)d->targets + 2) + 2 * (size_t)i + 2;
             target *t = &d->target[d->from + i];
             t->least = pair[0] < t->least ? pair[0] : t->least;

@@ -398,7 +398,8 @@ static void take_counts(const adding *a) {
 static qn_status finish_squares(adding *a, qn_error *err) {
     work *w = a->work;
     memset(a->words, 0, (size_t)a->count * WORDS * sizeof *a->words);
-    for (uint32_t i = a->parts->rank; i < a->count; i += a->parts->ranks) {
+    const uint32_t there = qn__parts_place(a->parts, a->parts->ranks);
+    for (uint32_t i = qn__parts_place(a->parts, a->parts->rank); i < a->count; i += there) {
         uint32_t down, across;
         find_square(w, w->from + i, &down, &across);
         finish_square(w, &a->space[i], down, across, a->words + (size_t)i * WORDS);

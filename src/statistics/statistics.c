@@ -412,6 +412,16 @@ static const qn_parts *parts_of(const qn_data *data, const qn_statistics_options
                : NULL;
 }
 
+/* Where a rank ends, others have its rows, and all begin again. */
+static qn_status make_of_parts(qn_parts *parts, const qn_statistics_options *options,
+                               qn_statistics **out, qn_error *err) {
+    qn_status status;
+    do
+        status = make(parts->own, parts, options, QN_OK, out, err);
+    while (qn__parts_mend(parts, &status, err));
+    return status;
+}
+
 qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *options,
                               qn_status status, qn_statistics **out, qn_error *err) {
     const qn_parts *parts = parts_of(data, options);
@@ -419,7 +429,10 @@ qn_status qn__statistics_make(const qn_data *data, const qn_statistics_options *
         return make(data, NULL, options, status, out, err);
     qn_data own = *parts->own;
     own.targets = data->targets ? own.targets : NULL; /* `data` may be without its labels */
-    return make(&own, parts, options, status, out, err);
+    const qn_status made = make(&own, parts, options, status, out, err);
+    if (made != QN_IO || !qn__parts_lost(parts))
+        return made;
+    return make(data, NULL, options, status, out, err); /* all ranks read the rows of all */
 }
 
 static qn_status take_options(const char *function, const qn_statistics_options *options,
@@ -451,7 +464,7 @@ qn_status qn_statistics_of_parts(const qn_parts *parts, const qn_statistics_opti
     err = err ? err : &unwanted;
     const qn_status status = take_options(__func__, options, &own, err);
     if (status == QN_OK)
-        return make(parts->own, parts, &own, QN_OK, out, err);
+        return make_of_parts((qn_parts *)(uintptr_t)parts, &own, out, err);
     return qn__parts_agree(parts, status, err);
 }
 

@@ -16,6 +16,7 @@ typedef struct qn__listed_file {
                             below the first wildcard; SIZE_MAX: the file was named by itself */
     uint32_t share, shares; /* of a folder or an archive of images: the images that are read are
                                share `share` of `shares` equal ones; 0 of 0: all */
+    uint32_t further;       /* shares after it that are read, too */
 } qn__listed_file;
 
 typedef struct qn__file_list {

@@ -42,7 +42,7 @@ typedef struct reading {
     const qn__enclosed_files *files;
     qn_data *data;
     uint64_t from, to; /* files of the share that is read: from .. to - 1 */
-    uint32_t share, shares;
+    uint32_t share, shares, further;
     qn__image_head *head; /* of each file */
     uint8_t *marks;       /* of each file: qn__file_mark */
     qn__item_size *seen;  /* of each file's image */
@@ -512,7 +512,7 @@ static qn_status read_files(reading *r, const qn_data_options *options, qn__pool
                             qn_error *err) {
     r->to = r->files->count;
     if (r->shares) {
-        r->to = r->files->count * (r->share + 1) / r->shares;
+        r->to = r->files->count * (r->share + 1 + r->further) / r->shares;
         r->from = r->files->count * r->share / r->shares;
     }
     r->head = qn__alloc(r->files->count, sizeof *r->head, err);
@@ -572,8 +572,9 @@ static qn_status read_all(qn__part_files *given, int image, const qn_data_option
     r.cache.off |= image || !qn__part_files_are_one(given);
     r.share = given->list->file[0].share;
     r.shares = given->list->file[0].shares;
+    r.further = given->list->file[0].further;
     if (r.shares)
-        qn__text_add(&r.cache.key, "share %u of %u\n", r.share, r.shares);
+        qn__text_add(&r.cache.key, "share %u and %u of %u\n", r.share, r.further, r.shares);
     if (status == QN_OK && image)
         status = qn__enclosed_files_open_named(given, &files, err);
     else if (status == QN_OK && qn__part_files_are_one(given))

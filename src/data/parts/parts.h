@@ -18,12 +18,23 @@ struct qn_parts {
     const qn_data *given; /* of which `own` is made where it was in memory; NULL: of files */
     uint32_t copies;      /* ranks that have each part in the table of all; 0: as 1 */
     uint64_t *in_class;   /* items of each class of the whole; NULL: labels are not classes */
+    uint8_t *gone;        /* of each rank, see qn__part_gone */
+    uint32_t heir_of;     /* 1 more than the rank whose files this one reads, too; 0: none */
+    int dealt;            /* 1: all ranks name the same files, which are dealt to them */
+    int agreed;           /* 1: the ranks have agreed on one schema, and `own` has it */
     char digest[65];      /* of the whole */
     /* For qn__parts_read: what ranks said of their parts, the files of all, the caller's options.
      */
     struct qn__part_heads *heads;
     struct qn__part_paths *paths;
     qn_data_options options;
+};
+
+/* What is known of a rank, alike on all others. */
+enum qn__part_gone {
+    QN__PART_THERE,
+    QN__PART_LOST,   /* it has ended, and what needs its rows fails */
+    QN__PART_SETTLED /* it has ended, and has no rows: others have its files (parts_mend.h) */
 };
 
 static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->first[parts->ranks]; }
@@ -37,7 +48,7 @@ uint64_t qn__parts_missing(const qn_parts *parts, uint32_t feature);
 qn_status qn__parts_fail(const qn_parts *parts, qn_status status, qn_error *err);
 
 /* All-gather of `bytes` from each rank, which begin with a byte that is not 0. Fails with QN_IO
- * where a rank has died: its part is missing. */
+ * where a rank has died, which is QN__PART_LOST then. Those of a settled rank are 0. */
 qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
                                 qn_error *err);
 
@@ -56,6 +67,19 @@ qn_status qn__parts_add_sums(const qn_parts *parts, qn__exact_sum *const *sum, u
 
 /* QN_OK where `status` is that on all ranks. Else all fail; the message names a rank that did. */
 qn_status qn__parts_agree(const qn_parts *parts, qn_status status, qn_error *err);
+
+/* Collective, with the status of the calls above: where a rank is lost, others read its files, and
+ * its rows are theirs, in the same order. Returns 1 where that is done: the caller does again what
+ * has failed. parts->own stays where it is, with more rows on some rank. Otherwise it returns 0;
+ * *status and *err may have changed: QN_IO names files that cannot be read. Not for parts in a
+ * table, which are reached in another way. */
+int qn__parts_mend(qn_parts *parts, qn_status *status, qn_error *err);
+
+/* How many ranks before `rank` are there: its place among those that are. */
+uint32_t qn__parts_place(const qn_parts *parts, uint32_t rank);
+
+/* 1: a rank is QN__PART_LOST. */
+int qn__parts_lost(const qn_parts *parts);
 
 /* Bytes of different lengths from each rank. */
 typedef struct qn__parts_blobs {

@@ -83,27 +83,51 @@ static qn_status look(const qn__file_list *list, uint64_t *sizes, uint8_t digest
  * or archive it gets as many as the others. */
 static void divide(const qn_parts *parts, const uint64_t *sizes, qn__parts_lot *lot) {
     uint64_t all = 0, before = 0;
+    const uint32_t place = qn__parts_place(parts, parts->rank);
+    const uint32_t shares = qn__parts_place(parts, parts->ranks);
+    const int there = parts->gone[parts->rank] == QN__PART_THERE;
     lot->shared = lot->encloses && lot->list.count == 1 && parts->ranks > 1;
     if (lot->shared) {
-        lot->list.file[0].share = parts->rank;
-        lot->list.file[0].shares = parts->ranks;
+        lot->list.file[0].share = place;
+        lot->list.file[0].shares = shares;
+        lot->to = (size_t)there;
         return;
     }
     for (size_t i = 0; i < lot->list.count; i++)
         all += sizes[i];
-    const uint64_t share = all / parts->ranks + 1;
     lot->from = lot->to = 0;
-    for (size_t i = 0; i < lot->list.count; i++) {
-        const uint64_t rank = (before + sizes[i] / 2) / share;
-        lot->from += rank < parts->rank;
-        lot->to += rank <= parts->rank;
+    if (shares == 0)
+        return;
+    const uint64_t share = all / shares + 1;
+    for (size_t i = 0; there && i < lot->list.count; i++) {
+        const uint64_t to = (before + sizes[i] / 2) / share;
+        lot->from += to < place;
+        lot->to += to <= place;
         before += sizes[i];
     }
 }
 
-/* Whether all ranks name the same files. */
-static qn_status compare(const qn_parts *parts, const uint8_t digest[32], int *same,
-                         qn_error *err) {
+uint32_t qn__parts_place(const qn_parts *parts, uint32_t rank) {
+    uint32_t place = 0;
+    for (uint32_t r = 0; r < rank; r++)
+        place += parts->gone[r] == QN__PART_THERE;
+    return place;
+}
+
+/* Of a rank that has ended early the files are known where all others name the same ones. */
+static qn_status check_gone(const qn_parts *parts, qn_error *err) {
+    uint32_t gone = 0;
+    while (gone < parts->ranks && parts->gone[gone] == QN__PART_THERE)
+        gone++;
+    if (gone == parts->ranks || (parts->dealt && qn__parts_place(parts, parts->ranks) > 1))
+        return QN_OK;
+    qn__fail(err, QN_IO, "%s is gone, and which files it reads is not known",
+             qn_cluster_name(parts->cluster, gone));
+    return qn__remedy(err, QN_IO, "start all ranks again");
+}
+
+/* Whether all ranks that are there name the same files: parts->dealt. */
+static qn_status compare(qn_parts *parts, const uint8_t digest[32], qn_error *err) {
     uint8_t own[33] = {1};
     uint8_t *all = qn__alloc(parts->ranks, sizeof own, err);
     memcpy(own + 1, digest, 32);
@@ -113,11 +137,15 @@ static qn_status compare(const qn_parts *parts, const uint8_t digest[32], int *s
         return QN_MEMORY;
     }
     const qn_status status = qn__parts_gather_each(parts, own, sizeof own, all, err);
-    *same = status == QN_OK;
-    for (uint32_t r = 0; r < parts->ranks && *same; r++)
-        *same = memcmp(all + r * sizeof own, own, sizeof own) == 0;
+    int same = status == QN_OK;
+    for (uint32_t r = 0; r < parts->ranks && same; r++)
+        same =
+            parts->gone[r] != QN__PART_THERE || memcmp(all + r * sizeof own, own, sizeof own) == 0;
     qn__free(all);
-    return status;
+    if (status != QN_OK || parts->dealt)
+        return status;
+    parts->dealt = same;
+    return check_gone(parts, err);
 }
 
 static qn_status find_labels(const qn_data_options *o, qn__parts_lot *lot, qn_error *err) {
@@ -142,11 +170,10 @@ static qn_status find_labels(const qn_data_options *o, qn__parts_lot *lot, qn_er
                       "same order");
 }
 
-qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t count,
+qn_status qn__parts_deal(qn_parts *parts, const char *const *paths, size_t count,
                          const qn_data_options *options, qn__parts_lot *out, qn_error *err) {
     uint64_t *sizes = NULL;
     uint8_t digest[32] = {0};
-    int same = 0;
     *out = (qn__parts_lot){0};
     const int images = options->skip_broken || options->resize || options->masks;
     qn_status status =
@@ -159,10 +186,10 @@ qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t
         status = sizes ? look(&out->list, sizes, digest, err) : QN_MEMORY;
     status = qn__parts_agree(parts, status, err);
     if (status == QN_OK)
-        status = compare(parts, digest, &same, err);
+        status = compare(parts, digest, err);
     out->to = out->list.count;
     out->encloses = status == QN_OK && count > 0 && qn__data_list_encloses(&out->list, options);
-    out->same = status == QN_OK && same;
+    out->same = status == QN_OK && parts->dealt;
     if (sizes && out->same)
         divide(parts, sizes, out);
     qn__free(sizes);

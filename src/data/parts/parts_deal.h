@@ -13,8 +13,9 @@ typedef struct qn__parts_lot {
     int shared;                 /* 1: of the only one each rank reads a share */
 } qn__parts_lot;
 
-/* Collective. Release in any case. Fails as qn__file_list_make does, on all ranks alike. */
-qn_status qn__parts_deal(const qn_parts *parts, const char *const *paths, size_t count,
+/* Collective; sets parts->dealt. Settled ranks get no file. Release in any case. Fails as
+ * qn__file_list_make does, on all ranks alike. */
+qn_status qn__parts_deal(qn_parts *parts, const char *const *paths, size_t count,
                          const qn_data_options *options, qn__parts_lot *out, qn_error *err);
 void qn__parts_lot_release(qn__parts_lot *lot);
 

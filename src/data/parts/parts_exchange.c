@@ -19,6 +19,18 @@ static qn_status tell_death(const qn_parts *parts, uint32_t rank, qn_error *err)
     return qn__remedy(err, QN_IO, "start all ranks again");
 }
 
+/* `there`: a byte or word of each rank, `stride` bytes apart, which is 0 if it has died. */
+static qn_status check_there(const qn_parts *parts, const void *there, uint64_t stride,
+                             qn_error *err) {
+    uint32_t lost = parts->ranks;
+    for (uint32_t r = parts->ranks; r-- > 0;)
+        if (parts->gone[r] != QN__PART_SETTLED && ((const uint8_t *)there)[r * stride] == 0) {
+            parts->gone[r] = QN__PART_LOST;
+            lost = r;
+        }
+    return lost < parts->ranks ? tell_death(parts, lost, err) : QN_OK;
+}
+
 qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t bytes, void *all,
                                 qn_error *err) {
     if (!parts->cluster) {
@@ -26,10 +38,7 @@ qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t
         return QN_OK;
     }
     qn_status status = qn__cluster_gather(parts->cluster, own, bytes, all, err);
-    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
-        if (((const uint8_t *)all)[r * bytes] == 0)
-            status = tell_death(parts, r, err);
-    return status;
+    return status == QN_OK ? check_there(parts, all, bytes, err) : status;
 }
 
 /* Bytes of a rank that travel at once. */
@@ -99,9 +108,8 @@ qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, q
     do
         status = qn__reduction_finish(parts->cluster, 0, &more, &total, err);
     while (status == QN_OK && more);
-    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
-        if (total[r] == 0)
-            status = tell_death(parts, r, err);
+    if (status == QN_OK)
+        status = check_there(parts, total, sizeof *total, err);
     if (status == QN_OK)
         memcpy(words, total + parts->ranks, count * sizeof *words);
     return status;
@@ -142,9 +150,8 @@ qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_
     }
     if (status == QN_OK && !parts->cluster)
         memcpy(out->all, mine, out->each);
-    for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++)
-        if (out->all[(r + 1) * out->each - 1] == 0)
-            status = tell_death(parts, r, err);
+    if (status == QN_OK)
+        status = check_there(parts, out->all + out->each - 1, out->each, err);
     qn__free(mine);
     return status;
 }

@@ -169,7 +169,9 @@ static qn_status take_all(qn_parts *parts, qn__part_heads *out, qn_error *err) {
         return QN_MEMORY;
     out->lead = parts->ranks;
     for (uint32_t r = 0; r < parts->ranks; r++) {
-        const qn_status status = take(parts, r, &out->blobs, &out->part[r], err);
+        const qn_status status = parts->gone[r] == QN__PART_THERE
+                                     ? take(parts, r, &out->blobs, &out->part[r], err)
+                                     : QN_OK; /* others have its rows */
         if (status != QN_OK)
             return status;
         parts->first[r + 1] = parts->first[r] + out->part[r].items;

@@ -9,6 +9,7 @@
 #include "data/parts/parts_digest.h"
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_memory.h"
+#include "data/parts/parts_mend.h"
 #include "data/parts/parts_read.h"
 #include "data/table/data_options.h"
 #include <stdio.h>
@@ -142,10 +143,13 @@ static qn_status read_again(qn_parts *parts, const qn__parts_lot *lot,
     return own ? read_own(parts, lot, &o, err) : QN_OK;
 }
 
-static qn_status read_all(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
-                          qn_error *err) {
+static qn_status read_once(qn_parts *parts, const qn__parts_lot *lot,
+                           const qn_data_options *options, qn_error *err) {
     qn__parts_again again = {0};
-    qn_status status = qn__parts_agree(parts, read_own(parts, lot, options, err), err);
+    qn_status status = read_own(parts, lot, options, err);
+    if (parts->heir_of > 0)
+        status = qn__parts_name_lost(parts, parts->heir_of - 1, status, err);
+    status = qn__parts_agree(parts, status, err);
     if (status == QN_OK)
         status = merge(parts, options, &again, err);
     if (status == QN_OK && again.any) {
@@ -159,7 +163,20 @@ static qn_status read_all(qn_parts *parts, const qn__parts_lot *lot, const qn_da
     return status;
 }
 
-static qn_status finish(qn_parts *parts, qn_error *err) {
+/* Where a rank ends meanwhile, another one has its files, too, and all read again. */
+static qn_status read_all(qn_parts *parts, qn__parts_lot *lot, const qn_data_options *options,
+                          qn_error *err) {
+    qn_status status;
+    do {
+        qn_data_close(parts->own);
+        parts->own = NULL;
+        status = read_once(parts, lot, options, err);
+    } while (qn__parts_take_files(parts, lot, &status, err));
+    parts->agreed = status == QN_OK;
+    return status;
+}
+
+static qn_status finish_once(qn_parts *parts, qn_error *err) {
     qn_data *own = parts->own;
     qn__late_digest_free(own->late);
     own->late = NULL;
@@ -169,28 +186,39 @@ static qn_status finish(qn_parts *parts, qn_error *err) {
     return status;
 }
 
+static qn_status finish(qn_parts *parts, qn_error *err) {
+    qn_status status;
+    do
+        status = finish_once(parts, err);
+    while (qn__parts_mend(parts, &status, err));
+    return status;
+}
+
 /* The files of `lot`, or parts->given. */
-static qn_status open_lot(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
+static qn_status open_lot(qn_parts *parts, qn__parts_lot *lot, const qn_data_options *options,
                           qn_error *err) {
     qn_status status = qn__parts_agree(parts, check_options(options, err), err);
     if (status == QN_OK)
         status = gather_names(parts, lot, err);
     if (status == QN_OK)
         status = qn__parts_keep_paths(parts, lot, err);
-    if (status == QN_OK)
-        status = read_all(parts, lot, options, err);
     parts->options = *options;
     parts->options.decoded = NULL; /* the caller's progress may end before a part is read again */
+    if (status == QN_OK)
+        status = read_all(parts, lot, options, err);
     return status == QN_OK ? finish(parts, err) : status;
 }
 
 static qn_status open_files(qn_parts *parts, const char *const *paths, size_t count,
                             const qn_data_options *options, qn_error *err) {
     qn__parts_lot lot;
-    qn_status status = qn__parts_deal(parts, paths, count, options, &lot, err);
-    if (status == QN_OK)
-        status = open_lot(parts, &lot, options, err);
-    qn__parts_lot_release(&lot);
+    qn_status status;
+    do {
+        status = qn__parts_deal(parts, paths, count, options, &lot, err);
+        if (status == QN_OK)
+            status = open_lot(parts, &lot, options, err);
+        qn__parts_lot_release(&lot);
+    } while (qn__parts_deal_again(parts, &status));
     return status;
 }
 
@@ -204,7 +232,8 @@ static qn_parts *create(qn_cluster *cluster, qn_error *err) {
     parts->rank = cluster ? qn_cluster_rank(cluster) : 0;
     parts->first = qn__alloc(ranks + 1, sizeof *parts->first, err);
     parts->name = parts->first ? qn__alloc(ranks, sizeof *parts->name, err) : NULL;
-    parts->heads = parts->name ? qn__alloc(1, sizeof *parts->heads, err) : NULL;
+    parts->gone = parts->name ? qn__alloc(ranks, sizeof *parts->gone, err) : NULL;
+    parts->heads = parts->gone ? qn__alloc(1, sizeof *parts->heads, err) : NULL;
     if (parts->heads)
         return parts;
     qn_parts_close(parts);
@@ -215,7 +244,7 @@ static qn_parts *create(qn_cluster *cluster, qn_error *err) {
 static qn_status make(qn_cluster *cluster, const char *const *paths, size_t count,
                       const qn_data *given, const qn_data_options *options, qn_parts **out,
                       qn_error *err) {
-    static const qn__parts_lot none;
+    qn__parts_lot none = {.from = 0};
     qn_data_options own;
     qn_parts *parts = create(cluster, err);
     if (!parts) {
@@ -265,6 +294,7 @@ void qn_parts_close(qn_parts *parts) {
     qn__parts_drop_paths(parts);
     qn__free(parts->first);
     qn__free(parts->name);
+    qn__free(parts->gone);
     qn__free(parts->in_class);
     qn__free(parts);
 }

@@ -32,13 +32,15 @@ static qn_status copy_paths(qn_parts *parts, const qn__parts_blobs *blobs, uint3
     qn__part_paths *p = parts->paths;
     const char *text = (const char *)blobs->all + rank * blobs->each;
     const int labelled = *text++ == 'l';
-    for (uint64_t i = p->first[rank]; i < p->first[rank + 1]; i++)
+    for (uint64_t i = p->first[rank]; i < p->first[rank + 1]; i++) {
+        p->share[i] = qn__parts_place(parts, rank);
         for (int k = 0; k < 1 + labelled; k++) {
             char **to = k ? &p->labels[i] : &p->path[i];
             if (!(*to = qn__copy_text(text, err)))
                 return QN_MEMORY;
             text += strlen(text) + 1;
         }
+    }
     return QN_OK;
 }
 
@@ -51,7 +53,9 @@ static qn_status take_paths(qn_parts *parts, const qn__parts_blobs *blobs, qn_er
     const uint64_t all = p->first[parts->ranks];
     p->path = (char **)qn__alloc(all, sizeof *p->path, err);
     p->labels = (char **)qn__alloc(all, sizeof *p->labels, err);
-    qn_status status = p->path && p->labels ? QN_OK : QN_MEMORY;
+    p->share = qn__alloc(all, sizeof *p->share, err);
+    p->shares = qn__parts_place(parts, parts->ranks);
+    qn_status status = p->path && p->labels && p->share ? QN_OK : QN_MEMORY;
     for (uint32_t r = 0; r < parts->ranks && status == QN_OK; r++) {
         p->keyed |= blobs->all[r * blobs->each] == 'k';
         status = copy_paths(parts, blobs, r, err);
@@ -95,6 +99,7 @@ void qn__parts_drop_paths(qn_parts *parts) {
         qn__free(p->first);
         qn__free((void *)p->path);
         qn__free((void *)p->labels);
+        qn__free(p->share);
     }
     qn__free(p);
     parts->paths = NULL;
@@ -102,17 +107,30 @@ void qn__parts_drop_paths(qn_parts *parts) {
 
 /* ------------------------------------------------------------------ reading */
 
+qn_status qn__parts_files_of(const qn_parts *parts, uint32_t rank, qn__file_list *out,
+                             qn_error *err) {
+    const qn__part_paths *p = parts->paths;
+    const uint64_t from = p->first[rank], all = p->first[rank + 1] - from;
+    const uint64_t count = p->shared && all > 0 ? 1 : all;
+    *out = (qn__file_list){.file = qn__alloc(count, sizeof *out->file, err)};
+    if (!out->file)
+        return QN_MEMORY;
+    out->count = out->capacity = count;
+    for (uint64_t i = 0; i < count; i++)
+        out->file[i] = (qn__listed_file){.path = p->path[from + i],
+                                         .below = SIZE_MAX,
+                                         .share = p->shared ? p->share[from] : 0,
+                                         .shares = p->shared ? p->shares : 0,
+                                         .further = (uint32_t)(all - count)};
+    return QN_OK;
+}
+
 static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out, qn_error *err) {
     const qn__part_paths *p = parts->paths;
     const uint64_t from = p->first[rank], count = p->first[rank + 1] - from;
     qn_data_options o = parts->options;
-    qn__file_list list = {.count = count, .capacity = count};
-    list.file = qn__alloc(count, sizeof *list.file, err);
-    for (uint64_t i = 0; list.file && i < count; i++)
-        list.file[i] = (qn__listed_file){.path = p->path[from + i],
-                                         .below = SIZE_MAX,
-                                         .share = p->shared ? rank : 0,
-                                         .shares = p->shared ? parts->ranks : 0};
+    qn__file_list list;
+    qn_status status = qn__parts_files_of(parts, rank, &list, err);
     if (count > 0 && p->labels[from]) {
         o.labels_path = p->labels[from];
         o.labels_more = (const char *const *)(p->labels + from + 1);
@@ -124,7 +142,8 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
         o.expected_features = parts->own->features; /* also where images of this part are grey */
     if (!p->encloses && !o.no_cache)
         o.no_cache = QN__NO_ENTRY;
-    const qn_status status = list.file ? qn__data_open_list(&list, &o, out, err) : QN_MEMORY;
+    if (status == QN_OK)
+        status = qn__data_open_list(&list, &o, out, err);
     qn__free(list.file);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "data/parts/part_rows.h"
 #include "data/parts/parts_copy.h"
 #include "data/parts/parts_heads.h"
+#include "data/parts/parts_mend.h"
 #include "data/parts/parts_read.h"
 #include "data/table/remote_rows.h"
 #include <stdatomic.h>
@@ -448,7 +449,8 @@ static qn_status check_kind(const qn_parts *parts, qn_error *err) {
 static qn_status gather_digests(whole *w, qn_error *err) {
     char own[DIGEST] = "";
     snprintf(own, sizeof own, "%s", qn_data_digest(w->parts->own));
-    w->digest = qn__alloc(w->parts->ranks, sizeof *w->digest, err);
+    if (!w->digest)
+        w->digest = qn__alloc(w->parts->ranks, sizeof *w->digest, err);
     const qn_status status = qn__parts_agree(w->parts, w->digest ? QN_OK : QN_MEMORY, err);
     return status == QN_OK ? qn__parts_gather_each(w->parts, own, sizeof own, w->digest, err)
                            : status;
@@ -467,8 +469,9 @@ static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_er
     w->parts = parts;
     w->number = number;
     qn_cluster_local(parts->cluster, NULL, &ranks);
-    if (status == QN_OK)
-        status = gather_digests(w, err);
+    while (status == QN_OK && (status = gather_digests(w, err)) != QN_OK)
+        if (!qn__parts_mend(parts, &status, err))
+            break;
     if (status == QN_OK)
         status = qn__parts_agree(
             parts, open_whole(w, kept ? kept : qn__available_memory() / 4 / ranks, out, err), err);

@@ -135,6 +135,8 @@ static qn_status find_extremes(const qn__own_items *own, uint32_t from, uint32_t
         qn__column_order *o = &order[from + k];
         *o = (qn__column_order){.count = (uint64_t)present[k], INFINITY, -INFINITY, {{0}}};
         for (uint32_t r = 0; r < own->parts->ranks; r++) {
+            if (own->parts->gone[r] != QN__PART_THERE)
+                continue;
             o->least = each[r].least[k] < o->least ? each[r].least[k] : o->least;
             o->greatest = each[r].greatest[k] > o->greatest ? each[r].greatest[k] : o->greatest;
         }

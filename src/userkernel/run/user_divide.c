@@ -129,12 +129,13 @@ static void name_files(const qn__parts_lot *lot, head *own) {
 
 /* What this process has of the input. *same: all ranks name the same files. */
 static qn_status open_own(const qn_kernel *k, uint32_t part, head *own, int *same, qn_error *err) {
-    const qn_parts *parts = &k->divided->parts;
+    qn_parts *parts = &k->divided->parts;
     qn__part_input *in = &k->divided->input[part];
     const char *path = k->part[part].path;
     qn__parts_lot lot = {.same = 0};
     qn_data_options options;
     qn_data_options_init(&options);
+    parts->dealt = 0; /* of another input */
     qn_status status = qn__parts_deal(parts, &path, path ? 1 : 0, &options, &lot, err);
     if (status == QN_OK && path)
         status = qn__parts_agree(parts, open_files(k, part, &lot, in, err), err);
@@ -234,7 +235,8 @@ static qn_status make(qn_kernel *k, qn_error *err) {
     s->parts.rank = qn_cluster_rank(k->compute.cluster);
     s->parts.first = qn__alloc((uint64_t)s->parts.ranks + 1, sizeof *s->parts.first, err);
     s->parts.name = qn__alloc(s->parts.ranks, sizeof *s->parts.name, err);
-    return s->parts.first && s->parts.name ? QN_OK : QN_MEMORY;
+    s->parts.gone = qn__alloc(s->parts.ranks, sizeof *s->parts.gone, err);
+    return s->parts.first && s->parts.name && s->parts.gone ? QN_OK : QN_MEMORY;
 }
 
 qn_status qn__user_divide_open(qn_kernel *k, qn_error *err) {
@@ -276,6 +278,7 @@ void qn__user_divide_close(qn_kernel *k) {
     }
     qn__free(s->parts.first);
     qn__free(s->parts.name);
+    qn__free(s->parts.gone);
     qn__free(s);
     k->divided = NULL;
 }
