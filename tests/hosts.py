@@ -207,12 +207,14 @@ class Hosts:
         else:
             self._do(self.switch, f"ip link set port{i} up")
 
-    def rate(self, i, rate):
-        """How much passes to and from host i, as tc writes it: "100mbit"."""
+    def rate(self, i, rate, burst="64kb"):
+        """How much passes to and from host i, as tc writes it: "100mbit". With a burst of 64 KiB or less the
+        kernel cuts what programs send into packets, which takes it much time; else it passes on up to 64 KiB at
+        once, as network cards do."""
         if self.program:
             self._tell("rate", i, bytes_per_second(rate))
             return
-        shape = f"root tbf rate {rate} burst 64kb latency 200ms"
+        shape = f"root tbf rate {rate} burst {burst} latency 200ms"
         self._do(self.switch, f"tc qdisc replace dev port{i} {shape}")
         self._do(self._pid(i), f"tc qdisc replace dev eth0 {shape}")
 

@@ -4,13 +4,16 @@
         --context 256 --batch 16 --threads 2 --kind torch-compile
 
 It is the same network: layers as in GPT-2, without dropout, the last one with weights of its own. Attention is
-scaled_dot_product_attention, the optimiser AdamW, fused.
+scaled_dot_product_attention, the optimiser AdamW, fused. With `--kind torch-ddp` it is one rank of several over
+gloo, each with its part of each batch (torch_ddp.py).
 """
 
 import argparse
 import json
 import resource
 import time
+
+import torch_ddp
 
 
 def network(torch, chosen):
@@ -80,7 +83,12 @@ def train(torch, chosen):
     items = (len(row) - 1) // chosen.context
     batches = torch.stack([row[i * chosen.context : (i + 1) * chosen.context + 1] for i in range(items)])
     batches = batches.split(chosen.batch)
-    step = step_of(torch, chosen, network(torch, chosen))
+    model = network(torch, chosen)
+    if "ddp" in chosen.kind:
+        rank, ranks = torch_ddp.join()
+        model = torch_ddp.shared(model)
+        batches = [batch.tensor_split(ranks)[rank] for batch in batches]
+    step = step_of(torch, chosen, model)
     losses, rates = [[step(batch) for batch in batches]], []
     busy, wall = time.process_time(), time.perf_counter()
     for _ in range(chosen.epochs):
@@ -99,7 +107,7 @@ def main():
     parser.add_argument("--tokens", required=True, help="NPY file with one row of tokens")
     for name in ("words", "width", "layers", "heads", "context", "batch"):
         parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--kind", default="torch", help="torch, with -compile and then -bf16 if wanted")
+    parser.add_argument("--kind", default="torch", help="torch, with -ddp, or -compile and then -bf16, if wanted")
     parser.add_argument("--rate", type=float, default=0.001)
     parser.add_argument("--epochs", type=int, default=2, help="timed epochs, after one that is not")
     parser.add_argument("--threads", type=int, default=2)
