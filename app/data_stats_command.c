@@ -155,7 +155,7 @@ static int run(const command *self, int argc, char **argv) {
     qn_agreement same[SOURCES_AGREED];
     qn_data *data = NULL;
     qn_parts *parts = NULL;
-    int code = ranks_join(argc - 3, argv + 3);
+    int code = ranks_join(argc - 3, argv + 3, 0);
     if (code >= 0)
         return code;
     code = options_read(self, argc - 3, argv + 3, &f, &given);

@@ -181,7 +181,7 @@ static int run(const command *self, int argc, char **argv) {
     arguments given;
     qn_fit_kind kind = {.size = sizeof kind};
     qn_agreement same[SOURCES_AGREED];
-    int index = -1, code = ranks_join(argc - 2, argv + 2);
+    int index = -1, code = ranks_join(argc - 2, argv + 2, 0);
     if (code >= 0)
         return code;
     code = options_read(self, argc - 2, argv + 2, &f, &given);

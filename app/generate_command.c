@@ -453,7 +453,7 @@ static int run(const command *self, int argc, char **argv) {
         {sizeof *same, "the command", self->name, "start all ranks with the same command"},
         {sizeof *same, "-o", "", "start all ranks with the same options"},
         {sizeof *same, "--json", "", "start all ranks with the same options"}};
-    int code = ranks_join(argc - 2, argv + 2);
+    int code = ranks_join(argc - 2, argv + 2, 0);
     if (code >= 0)
         return code;
     code = options_read(self, argc - 2, argv + 2, &f, &given);

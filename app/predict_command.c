@@ -511,7 +511,7 @@ int predict_run(const command *self, int argc, char **argv, predict_flags *flags
     predict_flags f = *flags;
     arguments given;
     qn_agreement same[SOURCES_AGREED];
-    int code = ranks_join(argc - 2, argv + 2);
+    int code = ranks_join(argc - 2, argv + 2, 0);
     if (code >= 0)
         return code;
     code = options_read(self, argc - 2, argv + 2, &f, &given);

@@ -193,7 +193,19 @@ static int join(const ranks_flags *f, const char *key) {
     return -1;
 }
 
-int ranks_join(int argc, char **argv) {
+/* A rank that has come to a run that had begun is alone, and not its writer. */
+static int refuse_late(const ranks_flags *f) {
+    char what[400];
+    if (!us.cluster || qn_cluster_is_writer(us.cluster) || qn_cluster_alive(us.cluster) > 1)
+        return -1;
+    snprintf(what, sizeof what, "the training at %.255s has begun, and this command cannot join it",
+             f->rendezvous);
+    message_hold(NULL);
+    return ranks_leave(
+        message_fail(QN_CLUSTER, what, "", "start all ranks of this command at another port"));
+}
+
+int ranks_join(int argc, char **argv, int late) {
     ranks_flags f = {0};
     options_set given = {.word = {0}};
     char key[SECRET_CAPACITY];
@@ -213,6 +225,8 @@ int ranks_join(int argc, char **argv) {
         launched_listen();
     if (code < 0)
         code = join(&f, f.key_file ? key : NULL);
+    if (code < 0 && !late)
+        code = refuse_late(&f);
     if (code < 0)
         launched_joined();
     us.data_from_first = f.data_from_rank0;

@@ -1,7 +1,7 @@
 /* The command as one of several ranks: the options of the rendezvous, and the collective calls. All
  * of it also works, and does nothing, in a single process.
  *
- *     code = ranks_join(self, argc - 2, argv + 2);       errors are held from here on
+ *     code = ranks_join(argc - 2, argv + 2, 0);           errors are held from here on
  *     if (code < 0)
  *         code = options_read(...), check_flags(...)     each rank for itself
  *     code = ranks_agree(code, items, count);            printed once, the same end on all ranks
@@ -29,8 +29,9 @@ extern const option ranks_options[];
 #define RANKS_HEADING "Several processes (mpirun and srun need none of these)"
 
 /* Parses these options among all the words of a command line and joins the other ranks, unless help
- * is requested. Returns -1, or an exit code after a message. */
-int ranks_join(int argc, char **argv);
+ * is requested. `late`: also in a run that has begun, as trainings can. Returns -1, or an exit code
+ * after a message. */
+int ranks_join(int argc, char **argv, int late);
 
 /* The file of --key-file; NULL without it, and for the standard input. */
 const char *ranks_key_path(const ranks_flags *flags);

@@ -388,7 +388,7 @@ static int run(const command *self, int argc, char **argv) {
     replay_flags f = {0};
     arguments given;
     qn_agreement same[SOURCES_AGREED + 1];
-    int code = ranks_join(argc - 2, argv + 2);
+    int code = ranks_join(argc - 2, argv + 2, 0);
     if (code >= 0)
         return code;
     code = options_read(self, argc - 2, argv + 2, &f, &given);

@@ -446,7 +446,7 @@ static int run(const command *self, int argc, char **argv) {
     const char *recipe = NULL;
     const qn_agreement same = {sizeof same, "the command", self->name,
                                "start all ranks with the same command"};
-    int code = ranks_join(argc - 2, argv + 2);
+    int code = ranks_join(argc - 2, argv + 2, 0);
     if (code >= 0)
         return code;
     code = options_read(self, argc - 2, argv + 2, &f, &given);

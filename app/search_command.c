@@ -447,7 +447,7 @@ static int find_range(const search *s) {
 static int run(const command *self, int argc, char **argv) {
     search_flags f = {.train = train_flags_default(), .folds = 5};
     search s = {.f = &f};
-    int code = ranks_join(argc - 2, argv + 2);
+    int code = ranks_join(argc - 2, argv + 2, 0);
     if (code >= 0)
         return code;
     code = read_command_line(self, argc, argv, &f, &s);

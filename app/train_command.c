@@ -378,7 +378,7 @@ static int read_command_line(const command *self, int argc, char **argv, train_f
 static int run(const command *self, int argc, char **argv) {
     train_flags f = train_flags_default();
     arguments given;
-    int code = ranks_join(argc - 2, argv + 2);
+    int code = ranks_join(argc - 2, argv + 2, 1);
     if (code >= 0)
         return code;
     code = read_command_line(self, argc, argv, &f, &given);

@@ -63,6 +63,23 @@ def test_a_quiet_rank_waits_in_silence(run_quern, tmp_path):
     assert "waits" not in done.stderr and "rank 1 did not come" in done.stderr
 
 
+def test_another_command_cannot_join_a_training(quern, run_quern, tmp_path):
+    """It would compute alone, or wait for the other ranks for ever."""
+    place = ["--meet", f"127.0.0.1:{ranks.free_port()}", "--ranks", 2, "--rank"]
+    words = [*SMALL]
+    words[words.index("--epochs") + 1] = 10**6
+    words += ["-o", tmp_path / "m", *place, 0, "--min-ranks", 1]
+    training = subprocess.Popen([quern, *map(str, words)], text=True, stderr=subprocess.PIPE)
+    try:
+        lines_until(training, "items/s")
+        done = run_quern("data", "info", recipes.FEW["data"], *place, 1, status=1)
+    finally:
+        training.kill()
+        training.communicate()
+    assert done.stdout == ""
+    assert "has begun, and this command cannot join it" in done.stderr
+
+
 def start_torchrun(quern, count, port, *words, **more):
     """The ranks as torchrun with this MASTER_PORT starts them on one machine."""
     run = []
