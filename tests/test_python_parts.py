@@ -12,7 +12,7 @@ import test_python_ranks
 np = pytest.importorskip("numpy")
 
 SCRIPT = """
-import os, signal, numpy as np, quern
+import os, shutil, signal, numpy as np, quern
 count, own = int(os.environ["COUNT"]), int(os.environ["OWN"])
 if count > 1:
     quern.ranks.join("127.0.0.1:" + os.environ["PORT"], count, own)
@@ -37,6 +37,23 @@ some = make((bytes if own == 0 and count > 1 else values)[rows], real[rows])
 ridge = quern.fit("ridge", some, alpha=0.5)
 axes = quern.fit("pca", some, components=2)         # of a table with real labels
 print(some.digest, ridge.digest, axes.digest, ridge.evaluate(some), model.evaluate(whole))
+plain = make(values[rows], classes[rows])
+groups, logits = quern.KMeans(3).fit(some), quern.LogisticRegression(max_iter=4, threads=1).fit(plain)
+assert len(groups.labels_) == len(range(700)[rows]) == len(logits.predict(plain.own if count > 1 else plain))
+net = quern.Classifier("dense {classes} softmax", epochs=1, threads=1).fit(plain)
+print([x.tolist() for x in (groups.cluster_centers_, logits.coef_, net.classes_, quern.PCA(2).fit(some).components_,
+                            quern.Ridge(0.5).fit(some).coef_, quern.StandardScaler().fit(some).mean_)], net.model_.digest)
+if shutil.which("cc"):
+    kernel = quern.Kernel(text='''INDEX(y, x); INPUT(uint8_t, a); HALO(float, u, 1, wrap); WHOLE(double, t, 1);
+        OUTPUT(float, next); NEXT(next, u); SUM(double, s);
+        KERNEL { next = u(-1, 0) * 0.5f + a; s = t(y % length(t, 0)); }''')
+    given = {"a": bytes[rows], "u": values[rows], "t": real[rows], "iterations": 3}
+    given.update({"parts": ["a", "u", "t"]} if count > 1 else {})
+    path = os.path.join(os.environ["FOLDER"], f"next{count}.npy")
+    print(kernel.run(**given, next=path).s, np.load(path).sum(dtype=float))
+    rooms = np.full((700, 5), 9, np.float32)
+    assert kernel.run(**given, next=rooms[rows]).next.tobytes() == np.load(path)[rows].tobytes()
+    assert (rooms[:rows.start] == 9).all() and (rooms[rows.stop:] == 9).all()
 if count > 1:
     files = [os.path.join(os.environ["FOLDER"], name) for name in ("a.npy", "b.npy")]
     assert quern.Parts(files).digest == quern.Data(np.concatenate([np.load(file) for file in files])).digest

@@ -17,6 +17,8 @@ def data_of(table, targets=None):
     for k, words in enumerate(table.categories or ()):
         if words is not None and len(words):
             raise ValueError(f"column {k} of X has texts or categories: could not convert string to float")
+    if hasattr(table, "data"):  # a data set that the caller has made
+        return table.data
     made = Data.__new__(Data)
     made._lend(table, targets)
     return made

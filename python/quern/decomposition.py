@@ -146,7 +146,7 @@ class KMeans(ClusterMixin, _Transformer):
     cluster_centers_ : ndarray
         float64, clusters x features.
     labels_ : ndarray
-        int32: the number of the group of each item of `fit`.
+        int32: the number of the group of each item of `fit`; with `Parts` of the rows of this rank.
     inertia_ : float
         The sum of the squares of the distances of the items from their centres.
     n_iter_ : int
@@ -192,7 +192,7 @@ class KMeans(ClusterMixin, _Transformer):
         self.model_, result = _fitted("kmeans", data, None, self.threads, tolerance=float(self.tol),
                                       **{name: int(value) for name, value in whole.items()})
         self.cluster_centers_ = self.model_.tensor("centres")
-        self.labels_ = self._nearest(data)
+        self.labels_ = self._nearest(getattr(data, "own", data))
         self.inertia_, self.n_iter_ = float(result.inertia), int(result.iterations)
         if not result.converged:
             warnings.warn(f"not converged after {result.iterations} iterations. Raise max_iter or tol",
@@ -201,8 +201,9 @@ class KMeans(ClusterMixin, _Transformer):
 
     def _nearest(self, data):
         cluster = np.empty(data.items, np.uint32)
-        call("qn_kmeans_assign", data._address, len(self.cluster_centers_),
-             _exact.pointer(self.cluster_centers_), self.threads or 0, _exact.pointer(cluster, np.uint32))
+        if data.items > 0:  # a rank may have none
+            call("qn_kmeans_assign", data._address, len(self.cluster_centers_),
+                 _exact.pointer(self.cluster_centers_), self.threads or 0, _exact.pointer(cluster, np.uint32))
         return cluster.astype(np.int32)
 
     def predict(self, X):

@@ -53,6 +53,33 @@ except ImportError:
 SMALL = 10000
 
 
+class _Made:
+    """A data set that the caller has made, where a table is expected; maybe in parts."""
+
+    def __init__(self, data):
+        self.data, self.names = data, data.names
+
+    @property
+    def values(self):
+        return self.data.values
+
+    @property
+    def categories(self):
+        return self.data.categories
+
+    @property
+    def own(self):
+        """The rows of this rank; all of them where the data set is not in parts."""
+        return getattr(self.data, "own", self.data)
+
+
+def _only(X, y, sample_weight=None):
+    """The data set X has labels and weights itself."""
+    if y is not None or sample_weight is not None:
+        raise ValueError("a quern.Data has its labels and weights: leave y and sample_weight out")
+    return X
+
+
 class _Tabular(BaseEstimator):
     """What all estimators have in common: tables of numbers, checked as scikit-learn asks for."""
 
@@ -65,6 +92,9 @@ class _Tabular(BaseEstimator):
 
     def _table(self, X, fitting):
         """The table with values as float32, checked as scikit-learn asks for."""
+        if isinstance(X, Data):
+            self._match(X.features, X.names, fitting)
+            return _Made(X)
         plain = type(X) is np.ndarray  # by far the most frequent
         names = None if plain else _arrow.column_names(X)
         stream = None if plain else _arrow.stream_of(X)
@@ -325,13 +355,13 @@ class Classifier(ClassifierMixin, _Network):
         self.tokens = tokens
         self.context = context
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Trains on items with their classes.
 
         Parameters
         ----------
-        X : array_like, DataFrame, Arrow table or sparse matrix
-            Items x features. Columns of texts and categories in a DataFrame or an Arrow table
+        X : array_like, DataFrame, Arrow table, sparse matrix or Data
+            Items x features. A `Data` has its classes itself; it may be `Parts`. Columns of texts and categories in a DataFrame or an Arrow table
             become one input for each category; a category that `fit` did not see is none of them.
             Of dates the network gets the year, the month, the weekday, the days and perhaps the hour.
             With `tokens`: a list, an array or a column of texts.
@@ -345,12 +375,19 @@ class Classifier(ClassifierMixin, _Network):
         Classifier
             Itself.
         """
+        if isinstance(X, Data):
+            return self._fit_made(_only(X, y, sample_weight))
         if self.tokens is not None:
             return self._fit_texts(X, y, sample_weight)
         table = self._table(X, fitting=True)
         table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
         self._find_classes(y)
         return self._train(table, self._numbers(y), self._layers(), weights, **self._of_classes())
+
+    def _fit_made(self, data):
+        self._table(data, fitting=True)
+        self.classes_ = _classes_of(data)
+        return self._train_on(data, self._layers(), **self._of_classes())
 
     def _of_classes(self):
         return {"class_weight": _weights.of_classes(self.class_weight, self.classes_)}
@@ -466,6 +503,10 @@ class Classifier(ClassifierMixin, _Network):
             Elements of ``classes_``.
         """
         found = self._outputs(X, False)
+        if not len(found):  # a rank may have no rows
+            return self.classes_[:0]
+        if found.dtype.kind not in "iu":  # a `Data` has named the classes of the model
+            return found
         if (found < 0).any():
             raise InputError(f"{(found < 0).sum()} items lack a value, and the classifier was "
                              "trained without such items", "X", "fit with missing=\"median\"")
@@ -487,6 +528,15 @@ class Classifier(ClassifierMixin, _Network):
         return outputs
 
 
+def _classes_of(data):
+    """The classes of a data set: texts, or the numbers from 0."""
+    if data.classes < 2:
+        raise InputError("the classifier needs two classes or more, and the data set has real labels or none", "X",
+                         'name its labels with label=, and task="classify" where they are numbers')
+    names = data.class_names
+    return np.arange(data.classes) if names is None else np.array(names)
+
+
 class Regressor(RegressorMixin, _Network):
     """A network that predicts a number.
 
@@ -500,7 +550,7 @@ class Regressor(RegressorMixin, _Network):
         As for `Classifier`.
     """
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Trains on items with their numbers.
 
         Parameters
@@ -516,6 +566,8 @@ class Regressor(RegressorMixin, _Network):
             Itself.
         """
         table = self._table(X, fitting=True)
+        if isinstance(X, Data):
+            return self._train_on(_only(X, y, sample_weight), self._layers())
         table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
         return self._train(table, self._numbers(y), self._layers(), weights)
 
@@ -545,6 +597,8 @@ class Regressor(RegressorMixin, _Network):
 
 def _data(table, labels=None, weights=None):
     """The data set of a table with the numbers of classes or with targets."""
+    if isinstance(table, _Made):
+        return table.data
     if labels is not None:
         table, labels, weights = _weights.settled(table, labels, weights)
     data = Data.__new__(Data)

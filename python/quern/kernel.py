@@ -170,7 +170,7 @@ class Kernel:
     def __repr__(self):
         return f"<quern.Kernel {self._name}: {', '.join(map(str, self.parts))}>"
 
-    def run(self, values=None, /, *, shape=None, seed=None, series=(), recipe=None, **named):
+    def run(self, values=None, /, *, shape=None, seed=None, series=(), recipe=None, parts=(), **named):
         """Computes all items.
 
         Parameters
@@ -186,6 +186,12 @@ class Kernel:
             with the path of an NPY file for each, or None.
         recipe : str or path, optional
             File for the recipe, with which ``quern replay`` computes the results again.
+        parts : list of str, optional
+            Inputs of which each rank gives its own rows: an array, which may have no rows, or what
+            ``--in-parts`` takes. The whole has the rows of rank 0, then those of rank 1, and so on.
+            Each rank computes the items of its rows of the first of these that the kernel declares.
+            Outputs that are arrays then have the rows of this rank; a path with ``%r``, the number of
+            the rank, names a file for them, and one without a file for all rows.
         **named
             Of an input: an array, numbers in a list, one number for all items, or the path of an NPY
             file. An array of the declared type in C order is used where it is. Other types are
@@ -217,7 +223,7 @@ class Kernel:
         with self._lock:
             self._want(series)
             self._seed(seed)
-            given = self._bind(values, shape)
+            given = self._bind_parts(values, shape, parts) if parts else self._bind(values, shape)
             self._compute("qn_kernel_run", options, recipe)
             return self._results(given)
 
@@ -294,13 +300,12 @@ class Kernel:
             call("qn_kernel_set_seed", self._address, int(seed))
             self._seeded = seed != 1
 
-    def _bind(self, values, shape):
-        """Gives the library all that the run needs; returns the outputs."""
+    def _arrays(self, values):
+        """Sets the scalars; returns the inputs."""
+        arrays = {}
         for part in self.parts:
             if part.use == "scalar":
                 self._set(part, values.get(part.name, part.default))
-        arrays = {}
-        for part in self.parts:
             if part.use not in _READ:
                 continue
             if part.name not in values:
@@ -308,6 +313,37 @@ class Kernel:
                                  f"add {part.name}=ARRAY")
             value = values[part.name]
             arrays[part.name] = value if _is_path(value) else _array(value, part)
+        return arrays
+
+    def _bind_parts(self, values, shape, parts):
+        """As _bind, where each rank has some rows of the arrays that `parts` names."""
+        parts = (parts,) if isinstance(parts, str) else tuple(parts)
+        arrays, own = self._arrays(values), None
+        for name in parts:
+            if name not in arrays:
+                raise UsageError(f"{name!r} is not an input of the kernel", "parts", "name inputs there")
+        for name, value in arrays.items():
+            self._place(self._by_name[name], value, name in parts)
+            if name in parts and own is None and _has_space(self._by_name[name]):
+                own = () if _is_path(value) else value.shape
+        space = None if shape is None else self._space({}, {}, shape)
+        if space is not None:
+            call("qn_kernel_set_shape", self._address, (C.c_uint64 * len(space))(*space), len(space))
+        outputs = {}
+        for part in self.parts:
+            if not _is_written(part):
+                continue
+            value = values.get(part.name)
+            if value is None and not own and not part.bins:
+                raise UsageError(f"the rows of the output {part.name!r} are not known before the run",
+                                 f"{part} in {self._name}", f'name a file: {part.name}="{part.name}-%r.npy"')
+            in_parts = not part.bins and ("%r" in os.fspath(value) if _is_path(value) else True)
+            outputs[part.name] = self._output(part, value, _shape(part, own or None), in_parts)
+        return outputs
+
+    def _bind(self, values, shape):
+        """Gives the library all that the run needs; returns the outputs."""
+        arrays = self._arrays(values)
         space = self._space(arrays, {p.name: values[p.name] for p in self.parts
                                      if p.use == "output" and values.get(p.name) is not None}, shape)
         for name, value in arrays.items():
@@ -359,11 +395,12 @@ class Kernel:
                              "arrays of the index space have one shape, or broadcast to it") from None
         return space if len(space) == self.dimensions else (1,) * (self.dimensions - len(space)) + space
 
-    def _output(self, part, value, space):
+    def _output(self, part, value, space, in_parts=False):
         """Where an output goes: a path, or an array."""
         if _is_path(value):
-            self._place(part, value)
-            return os.fspath(value)
+            self._place(part, value, in_parts)
+            value = os.fspath(value)
+            return value.replace("%r", str(ranks.index())) if in_parts else value
         if value is None:
             if space is None:
                 raise UsageError("the shape of the index space is not known", self._name,
@@ -376,17 +413,18 @@ class Kernel:
                 or not value.flags.aligned or not value.dtype.isnative:
             raise InputError(f"the array for the output {part.name!r} is {_kind(value)}", part.name,
                              f"give one such as numpy.empty(shape, {part.dtype!r}), or leave it out")
-        self._place(part, value)
+        self._place(part, value, in_parts)
         return value
 
-    def _place(self, part, value):
-        """Binds an array or a file."""
+    def _place(self, part, value, in_parts=False):
+        """Binds an array or a file; `in_parts`: of it each rank has some rows."""
         name = _text(part.name)
         if _is_path(value):
-            call("qn_kernel_bind_file", self._address, name, _text(value))
+            call("qn_kernel_bind_parts" if in_parts else "qn_kernel_bind_file", self._address, name, _text(value))
         else:
             shape = (C.c_uint64 * max(1, value.ndim))(*value.shape)
-            call("qn_kernel_bind", self._address, name, value.ctypes.data, shape, value.ndim)
+            call("qn_kernel_bind_part" if in_parts else "qn_kernel_bind", self._address, name, value.ctypes.data, shape,
+                 value.ndim)
         self._held[part.name] = value
 
     # ------------------------------------------------------------------ the run

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 
 from . import _exact, _weights
-from .estimator import SMALL, Classifier, _weighted
+from .data import Data
+from .estimator import SMALL, Classifier, _classes_of, _only, _weighted
 from .errors import InputError
 
 try:
@@ -79,7 +80,7 @@ class LogisticRegression(Classifier):
         self.threads = threads
         self.devices = devices
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fits the coefficients to items with their classes.
 
         Parameters
@@ -97,19 +98,29 @@ class LogisticRegression(Classifier):
         if not self.C > 0:
             raise ValueError(f"C is a number above 0, and not {self.C!r}")
         table = self._table(X, fitting=True)
+        if isinstance(X, Data):
+            return self._fit_made(_only(X, y, sample_weight))
         table, y, weights = _weighted(table, self._checked(y, len(table.values)), sample_weight)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
         labels = self._numbers(y)
         weights = self._with_classes(labels, weights)
-        total = len(labels) if weights is None else weights.sum()
-        strength = 1 / (self.C * total) if self.penalty in ("l2", "l1") else 0.0
-        self._train(table, labels, self._layers(), weights,
-                    weight_decay=strength if self.penalty == "l2" else 0.0,
-                    l1=strength if self.penalty == "l1" else 0.0)
+        self._train(table, labels, self._layers(), weights, **self._penalties(len(labels) if weights is None else weights.sum()))
         self._take()
         return self
+
+    def _fit_made(self, data):
+        if self.class_weight is not None or data.weights is not None:
+            raise ValueError("weights and class_weight are for arrays, and not for a quern.Data")
+        self.classes_ = _classes_of(data)
+        self._train_on(data, self._layers(), **self._penalties(data.items))
+        self._take()
+        return self
+
+    def _penalties(self, total):
+        strength = 1 / (self.C * total) if self.penalty in ("l2", "l1") else 0.0
+        return {"weight_decay": strength if self.penalty == "l2" else 0.0, "l1": strength if self.penalty == "l1" else 0.0}
 
     def decision_function(self, X):
         """The logarithm of the odds of the second class; with three classes or more a number for

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 
 from . import _exact
-from .estimator import RegressorMixin, _Tabular, _vector
+from .data import Data
+from .estimator import RegressorMixin, _only, _Tabular, _vector
 from .linear import ConvergenceWarning
 from .model import _fitted
 
@@ -14,10 +15,10 @@ class _Penalised(RegressorMixin, _Tabular):
     """What Ridge and Lasso have in common."""
 
     def _fit(self, kind, X, y, **more):
-        table = self._table(X, fitting=True)
-        y = _vector(y, len(table.values))
-        with np.errstate(over="ignore"):
-            targets = y.astype(np.float32)
+        table, targets = self._table(X, fitting=True), None
+        if not isinstance(_only(X, y) if isinstance(X, Data) else X, Data):
+            with np.errstate(over="ignore"):
+                targets = _vector(y, len(table.values)).astype(np.float32)
         self.model_, report = _fitted(kind, _exact.data_of(table, targets), self.devices, self.threads,
                                       alpha=float(self.alpha), intercept=int(bool(self.fit_intercept)), **more)
         self.coef_ = self.model_.tensor("coefficients")
@@ -76,8 +77,10 @@ class Ridge(_Penalised):
         self.threads = threads
         self.devices = devices
 
-    def fit(self, X, y):
+    def fit(self, X, y=None):
         """Fits the coefficients to items x features and a number for each item.
+
+        A `Data` has its numbers itself; it may be `Parts`.
 
         Returns
         -------
@@ -130,8 +133,10 @@ class Lasso(_Penalised):
         self.threads = threads
         self.devices = devices
 
-    def fit(self, X, y):
+    def fit(self, X, y=None):
         """Fits the coefficients to items x features and a number for each item.
+
+        A `Data` has its numbers itself; it may be `Parts`.
 
         Returns
         -------

@@ -218,7 +218,7 @@ static qn_status open_input(qn_kernel *k, uint32_t part, qn_error *err) {
         own.rows += in->here[i].rows;
         memcpy(own.shape, in->here[i].array.shape, sizeof own.shape);
     }
-    if (status == QN_OK)
+    if (status == QN_OK && all)
         status = join_heads(k, part, &own, same, all, err);
     qn__free(all);
     return status;
@@ -378,7 +378,8 @@ static qn_status get_rows(qn_kernel *k, uint32_t part, qn_error *err) {
     return status;
 }
 
-/* Memory of the caller for the rows of this rank. */
+/* Memory of the caller for the rows of this rank. What NEXT carries gets rows of neighbours too, so
+ * it is computed elsewhere. */
 static qn_status place_output(qn_kernel *k, uint32_t part,
                               const uint64_t shape[QN_KERNEL_DIMENSIONS], qn_error *err) {
     qn__user_bound *b = &k->part[part];
@@ -388,7 +389,10 @@ static qn_status place_output(qn_kernel *k, uint32_t part,
     const uint64_t row = qn__user_array_bytes(&b->array) / b->array.shape[0];
     qn__user_array want = b->array;
     want.shape[0] = own.end - own.begin;
-    if (memcmp(want.shape, b->own.shape, want.dimensions * sizeof *want.shape) == 0) {
+    const int same = memcmp(want.shape, b->own.shape, want.dimensions * sizeof *want.shape) == 0;
+    if (same && k->source.part[part].next && k->iterations > 1)
+        return qn__user_array_reserve(&b->array, err);
+    if (same) {
         b->array.data = (void *)((uintptr_t)b->own.data - (uintptr_t)(own.begin * row));
         return QN_OK;
     }

@@ -201,17 +201,22 @@ static void settle_outputs(qn_kernel *k, loop *l) {
         if (!is_carried(k, i))
             continue;
         const qn__user_array newest = l->spare[i];
-        if (k->divided && k->part[i].lent) {
-            const qn__user_array own = qn__user_divide_own(k, i);
-            const size_t before = (size_t)((char *)own.data - (char *)k->part[i].array.data);
-            memcpy(own.data, (const char *)newest.data + before, qn__user_array_bytes(&own));
-        } else if (k->part[i].lent || k->part[i].array.map) {
+        if ((k->part[i].lent && !k->divided) || k->part[i].array.map) {
             memcpy(k->part[i].array.data, newest.data, qn__user_array_bytes(&newest));
         } else {
             l->spare[i] = k->part[i].array;
             k->part[i].array = newest;
         }
     }
+}
+
+/* Rows of neighbours were around them meanwhile. */
+static void give_own_rows(const qn_kernel *k) {
+    for (uint32_t i = 0; i < k->source.parts; i++)
+        if (k->part[i].lent && is_carried(k, i) && k->part[i].array.own_bytes > 0) {
+            const qn__user_array own = qn__user_divide_own(k, i);
+            memcpy(k->part[i].own.data, own.data, qn__user_array_bytes(&own));
+        }
 }
 
 static void close_loop(qn_kernel *k, loop *l) {
@@ -613,6 +618,8 @@ qn_status qn__user_iterate(qn_kernel *k, qn__team *team, qn__user_total *total, 
         status = run_loop(k, l, team, total, err);
     if (status == QN_OK)
         settle_outputs(k, l);
+    if (status == QN_OK && k->divided)
+        give_own_rows(k);
     if (k->divided)
         qn__user_divide_places(k, NULL);
     close_loop(k, l);
