@@ -288,8 +288,8 @@ static int open_table_of_parts(const source_flags *flags, uint64_t threads, cons
     const int code = source_open_parts(flags, threads, label, &parts);
     if (code >= 0)
         return code;
-    if (flags->data_copies > 0 &&
-        qn_parts_copies(parts, (uint32_t)flags->data_copies, &err) != QN_OK) {
+    const uint32_t copies = flags->data_copies > 0 ? (uint32_t)flags->data_copies : 1;
+    if (qn_parts_copies(parts, copies, &err) != QN_OK) {
         qn_parts_close(parts);
         return ranks_failed(&err);
     }

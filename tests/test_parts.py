@@ -114,6 +114,9 @@ def test_parts_that_are_not_one_table(quern, run_quern, tmp_path):
         done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1,
                          own={0: ["--data-parts", "a.csv"], 1: ["--data-parts", f"{other}.csv"]})
         assert all(text in done[0][2] for text in said), done[0][2]
+    own = {0: given(["a.csv", "b.csv"]), 1: given(["b.csv", "a.csv"])}  # not 42 rows
+    done = ranks.run(quern, 2, "data", "stats", cwd=tmp_path, status=1, own=own)
+    assert "the same files in different orders" in done[0][2]
     for data, option, *values in [("--data-parts", "--task", "classify", "regress"), ("--data", "--label", "y", "size"),
                                   ("--data-parts", "--drop", "y", "city")]:
         own = {rank: [data, "a.csv", option, value] for rank, value in enumerate(values)}

@@ -26,10 +26,11 @@ typedef struct qn_parts qn_parts;
  *
  * On success each rank owns its *out, for qn_parts_close. A failure is that of all ranks, and names
  * the rank. Fails as qn_data_open_files and qn_cluster_agree do; with QN_MISMATCH where parts
- * cannot be one table; with QN_UNSUPPORTED for what is not read in parts: columns of texts whose
- * words count, tokens, columns that are kept exactly. Where a rank ends, another one reads its
- * files, too, also in qn_statistics_of_parts and in qn_parts_table; QN_IO: it cannot. The texts of
- * `options` must stay valid until qn_parts_close. */
+ * cannot be one table, or ranks name the same files in different orders; with QN_UNSUPPORTED for
+ * what is not read in parts: columns of texts whose words count, tokens, columns that are kept
+ * exactly. Where a rank ends, another one reads its files, too, also in qn_statistics_of_parts and
+ * in qn_parts_table; QN_IO: it cannot. The texts of `options` must stay valid until qn_parts_close.
+ */
 QN_API qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
                                const qn_data_options *options, qn_parts **out, qn_error *err);
 

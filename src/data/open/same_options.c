@@ -26,7 +26,7 @@ enum { TEXTS = sizeof texts / sizeof *texts, NUMBERS = 4 };
 static const char *value_of(const qn_data_options *o, const row *r) {
     const char *text;
     memcpy(&text, (const char *)o + r->at, sizeof text);
-    return text && strcmp(text, "auto") != 0 ? text : "not given";
+    return text && strcmp(text, "auto") != 0 ? text : "the default";
 }
 
 static qn_status compare(qn_cluster *cluster, const qn_data_options *o, int parts,

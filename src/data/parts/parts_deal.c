@@ -64,17 +64,30 @@ static uint64_t add_file(qn__sha256 *hash, const char *path, uint8_t *buffer) {
     return size + 1;
 }
 
-/* A digest of all files, and their sizes. */
-static qn_status look(const qn__file_list *list, uint64_t *sizes, uint8_t digest[32],
-                      qn_error *err) {
+/* What ranks compare of their files: a digest of all in their order, and the sum of the digests of
+ * each, which does not depend on the order. */
+typedef struct named {
+    uint8_t there; /* 1: a rank that has ended tells zeros */
+    uint8_t digest[32];
+    uint64_t sum[4];
+} named;
+
+static qn_status look(const qn__file_list *list, uint64_t *sizes, named *out, qn_error *err) {
     uint8_t *buffer = qn__alloc(SAMPLE, 1, err);
-    qn__sha256 hash;
+    qn__sha256 all, file;
+    uint64_t digest[4];
     if (!buffer)
         return QN_MEMORY;
-    qn__sha256_begin(&hash);
-    for (size_t i = 0; i < list->count; i++)
-        sizes[i] = add_file(&hash, list->file[i].path, buffer);
-    qn__sha256_end(&hash, digest);
+    qn__sha256_begin(&all);
+    for (size_t i = 0; i < list->count; i++) {
+        qn__sha256_begin(&file);
+        sizes[i] = add_file(&file, list->file[i].path, buffer);
+        qn__sha256_end(&file, (uint8_t *)digest);
+        qn__sha256_add(&all, digest, sizeof digest);
+        for (int k = 0; k < 4; k++)
+            out->sum[k] += digest[k];
+    }
+    qn__sha256_end(&all, out->digest);
     qn__free(buffer);
     return QN_OK;
 }
@@ -126,26 +139,33 @@ static qn_status check_gone(const qn_parts *parts, qn_error *err) {
     return qn__remedy(err, QN_IO, "start all ranks again");
 }
 
+/* In another order they would be read once by each rank. */
+static qn_status refuse_order(qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "the ranks name the same files in different orders");
+    return qn__remedy(err, QN_MISMATCH, "name them in the same order on all ranks");
+}
+
 /* Whether all ranks that are there name the same files: parts->dealt. */
-static qn_status compare(qn_parts *parts, const uint8_t digest[32], qn_error *err) {
-    uint8_t own[33] = {1};
-    uint8_t *all = qn__alloc(parts->ranks, sizeof own, err);
-    memcpy(own + 1, digest, 32);
+static qn_status compare(qn_parts *parts, const named *own, qn_error *err) {
+    named *all = qn__alloc(parts->ranks, sizeof *all, err);
     if (!all) {
         if (parts->cluster)
             qn__cluster_fail(parts->cluster, err);
         return QN_MEMORY;
     }
-    const qn_status status = qn__parts_gather_each(parts, own, sizeof own, all, err);
-    int same = status == QN_OK;
-    for (uint32_t r = 0; r < parts->ranks && same; r++)
-        same =
-            parts->gone[r] != QN__PART_THERE || memcmp(all + r * sizeof own, own, sizeof own) == 0;
+    qn_status status = qn__parts_gather_each(parts, own, sizeof *own, all, err);
+    int same = status == QN_OK, sorted = same;
+    for (uint32_t r = 0; r < parts->ranks && sorted; r++) {
+        if (parts->gone[r] != QN__PART_THERE)
+            continue;
+        same = same && memcmp(all[r].digest, own->digest, sizeof own->digest) == 0;
+        sorted = memcmp(all[r].sum, own->sum, sizeof own->sum) == 0;
+    }
     qn__free(all);
     if (status != QN_OK || parts->dealt)
         return status;
-    parts->dealt = same;
-    return check_gone(parts, err);
+    parts->dealt = same && sorted;
+    return sorted && !same ? refuse_order(err) : check_gone(parts, err);
 }
 
 static qn_status find_labels(const qn_data_options *o, qn__parts_lot *lot, qn_error *err) {
@@ -173,7 +193,7 @@ static qn_status find_labels(const qn_data_options *o, qn__parts_lot *lot, qn_er
 qn_status qn__parts_deal(qn_parts *parts, const char *const *paths, size_t count,
                          const qn_data_options *options, qn__parts_lot *out, qn_error *err) {
     uint64_t *sizes = NULL;
-    uint8_t digest[32] = {0};
+    named own = {.there = 1};
     *out = (qn__parts_lot){0};
     const int images = options->skip_broken || options->resize || options->masks;
     qn_status status =
@@ -183,10 +203,10 @@ qn_status qn__parts_deal(qn_parts *parts, const char *const *paths, size_t count
     if (status == QN_OK)
         sizes = qn__alloc(out->list.count, sizeof *sizes, err);
     if (status == QN_OK)
-        status = sizes ? look(&out->list, sizes, digest, err) : QN_MEMORY;
+        status = sizes ? look(&out->list, sizes, &own, err) : QN_MEMORY;
     status = qn__parts_agree(parts, status, err);
     if (status == QN_OK)
-        status = compare(parts, digest, err);
+        status = compare(parts, &own, err);
     out->to = out->list.count;
     out->encloses = status == QN_OK && count > 0 && qn__data_list_encloses(&out->list, options);
     out->same = status == QN_OK && parts->dealt;
