@@ -3,6 +3,7 @@
 #include "format.h"
 #include "jsonline.h"
 #include "message.h"
+#include "predict_parts.h"
 #include "program.h"
 #include <inttypes.h>
 #include <quern/convert.h>
@@ -67,7 +68,8 @@ int layer_output_find(const predict_flags *f, const qn_model *model, uint32_t *l
 typedef struct layer_values {
     const predict_flags *f;
     const qn_model *model;
-    const qn_data *data;
+    const qn_data *data;   /* in parts: the rows of this rank */
+    const qn_parts *parts; /* NULL: all rows are here */
     uint32_t layer, shape[3], lengths;
     qn_summary summary;
     float *value;
@@ -87,7 +89,7 @@ static void tell(const layer_values *v, uint64_t items) {
     add_shape(v, shape);
     if (v->f->json) {
         json_begin("layer");
-        json_text("file", v->f->out);
+        json_text("file", v->f->named ? v->f->named : v->f->out);
         if (*v->run.name) {
             json_text("run", v->run.name);
             json_flag("added", !v->run.there);
@@ -102,7 +104,8 @@ static void tell(const layer_values *v, uint64_t items) {
         json_end();
     } else if (!v->f->quiet) {
         printf("outputs of layer %" PRIu32 " for %s items in %s%s%s%s, %s each, %.3f s\n", v->layer,
-               format_count(items, number), v->f->out, *v->run.name ? ", run " : "", v->run.name,
+               format_count(items, number), v->f->named ? v->f->named : v->f->out,
+               *v->run.name ? ", run " : "", v->run.name,
                v->run.there ? " (there already, not added again)" : "", shape,
                program_now() - v->start);
     }
@@ -119,6 +122,15 @@ static qn_status write_rows(layer_values *v, const float *values, qn_error *err)
     return qn_layer_write(v->model, v->data, &order, &v->run, err);
 }
 
+/* A rank without rows writes no file. */
+static qn_status write_table(void *user, qn_error *err) {
+    const layer_values *v = user;
+    if (!v->table)
+        return QN_OK;
+    const char *labels = qn_data_target(v->table) != QN_TARGET_NONE ? v->f->output_labels : NULL;
+    return qn_data_write(v->table, qn_data_write_format(v->f->out), v->f->out, labels, err);
+}
+
 static int write_values(void *user) {
     layer_values *v = user;
     qn_error err;
@@ -128,11 +140,25 @@ static int write_values(void *user) {
         tell(v, qn_data_items(v->data));
         return EXIT_DONE;
     }
-    const char *labels = qn_data_target(v->table) != QN_TARGET_NONE ? v->f->output_labels : NULL;
-    if (qn_data_write(v->table, qn_data_write_format(v->f->out), v->f->out, labels, &err) != QN_OK)
+    if (write_table(v, &err) != QN_OK)
         return ranks_unwritten(&err);
     tell(v, qn_data_items(v->table));
     return EXIT_DONE;
+}
+
+static int tell_parts(void *user) {
+    const layer_values *v = user;
+    tell(v, qn_parts_items(v->parts));
+    return EXIT_DONE;
+}
+
+/* Each rank has the outputs of its rows, and writes them. */
+static int finish_parts(layer_values *v, qn_status status, qn_error *err) {
+    ranks_hold();
+    int code = ranks_agree(status == QN_OK ? -1 : message_error(err), NULL, 0, 0);
+    if (code < 0)
+        code = predict_parts_write(v->f, write_table, v);
+    return code < 0 ? ranks_conclude(err, tell_parts, v) : code;
 }
 
 /* The labels of the data, where an item has one. */
@@ -170,13 +196,15 @@ static qn_status make_table(layer_values *v, uint64_t items, uint32_t features, 
 
 static qn_status make_values(layer_values *v, qn_error *err) {
     qn_compute compute = compute_of(&v->f->compute);
-    compute.cluster = ranks_cluster();
+    compute.cluster = v->parts ? NULL : ranks_cluster();
     compute_note(&compute);
     qn_status status =
         qn_model_layer_shape(v->model, v->layer, v->summary, v->shape, &v->lengths, err);
     if (status != QN_OK)
         return status;
     const uint64_t items = qn_data_items(v->data);
+    if (items == 0) /* a rank may have no rows */
+        return QN_OK;
     const uint32_t features = v->shape[0] * v->shape[1] * v->shape[2];
     v->value = calloc(items, features * sizeof *v->value);
     if (!v->value) {
@@ -199,10 +227,11 @@ static int check_database(layer_values *v) {
 }
 
 int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model,
-                 const qn_data *data) {
+                 const qn_parts *parts, const qn_data *data) {
     layer_values v = {.f = f,
                       .model = model,
                       .data = data,
+                      .parts = parts,
                       .layer = layer,
                       .run = {.size = sizeof v.run},
                       .start = program_now()};
@@ -214,7 +243,10 @@ int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model,
         return code;
     const qn_status status = make_values(&v, &err);
     ranks_notes();
-    code = status == QN_OK ? ranks_conclude(&err, write_values, &v) : ranks_failed(&err);
+    if (parts)
+        code = finish_parts(&v, status, &err);
+    else
+        code = status == QN_OK ? ranks_conclude(&err, write_values, &v) : ranks_failed(&err);
     qn_data_close(v.table);
     free(v.value);
     return code;

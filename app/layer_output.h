@@ -12,8 +12,9 @@ int layer_output_check(const predict_flags *flags);
  * lacks, with an exit code; -1: it has it. */
 int layer_output_find(const predict_flags *flags, const qn_model *model, uint32_t *layer);
 
-/* Applies the model and writes the values. Returns the exit code. */
+/* Applies the model and writes the values. `parts`: each rank does so for its rows, which are
+ * `data`; else NULL. Returns the exit code. */
 int layer_output(const predict_flags *flags, uint32_t layer, const qn_model *model,
-                 const qn_data *data);
+                 const qn_parts *parts, const qn_data *data);
 
 #endif

@@ -319,6 +319,12 @@ static int check_options(const predict_flags *f, const qn_model *model) {
     return -1;
 }
 
+/* Of the rows of this rank. */
+static qn_status write_own(void *user, qn_error *err) {
+    const ending *e = user;
+    return qn_predictions_write(e->predictions, e->f->out, err);
+}
+
 static int predict_all(const predict_flags *f, const char *model_path, const qn_model *model,
                        const qn_parts *parts, const qn_data *data) {
     qn_compute compute = compute_of(&f->compute);
@@ -354,7 +360,7 @@ static int predict_all(const predict_flags *f, const char *model_path, const qn_
     }
     e.evaluation = evaluation;
     if (code < 0 && parts && !f->evaluate)
-        code = predict_parts_write(predictions, f);
+        code = predict_parts_write(f, write_own, &e);
     if (code < 0)
         code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
     qn_evaluation_free(evaluation);
@@ -436,7 +442,7 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && !f->layer && (rows > 0 || to_database(f)))
         code = check_output(f, model, data);
     if (code < 0)
-        code = f->layer ? layer_output(f, layer, model, data)
+        code = f->layer ? layer_output(f, layer, model, parts, data)
                         : predict_all(f, model_path, model, parts, data);
     free(categories);
     free(texts);

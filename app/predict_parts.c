@@ -28,9 +28,6 @@ static char *name_of_rank(const char *name) {
 }
 
 static int check(const predict_flags *f) {
-    if (f->layer)
-        return message_usage("leave it out, or read the data whole with --data",
-                             "--layer is not for --data-parts");
     if (!f->evaluate && qn_writes_to_database(f->out))
         return message_usage("name a file for each rank, such as -o predictions-%r.csv",
                              "predictions of parts go to files, not to a database");
@@ -38,6 +35,9 @@ static int check(const predict_flags *f) {
         return message_usage("name it such as -o predictions-%r.csv",
                              "with --data-parts each rank writes a file: -o needs %%r, the number "
                              "of the rank, in the name");
+    if (f->output_labels && !strstr(f->output_labels, RANK))
+        return message_usage("name it such as --output-labels labels-%r.npy",
+                             "each rank writes a file of labels: --output-labels needs %%r");
     return -1;
 }
 
@@ -50,7 +50,10 @@ int predict_parts_take(predict_flags *f) {
     if (code < 0 && !f->evaluate) {
         f->named = f->out;
         f->out = name_of_rank(f->out);
-        code = f->out ? -1 : message_fail(QN_MEMORY, "out of memory", "", "");
+        f->labels_of_rank = f->output_labels ? name_of_rank(f->output_labels) : NULL;
+        if (!f->out || (f->output_labels && !f->labels_of_rank))
+            code = message_fail(QN_MEMORY, "out of memory", "", "");
+        f->output_labels = f->labels_of_rank;
     }
     return code;
 }
@@ -58,6 +61,7 @@ int predict_parts_take(predict_flags *f) {
 void predict_parts_release(predict_flags *f) {
     if (f->named)
         free((char *)(uintptr_t)f->out);
+    free(f->labels_of_rank);
 }
 
 int predict_parts_join(qn_predictions *predictions, const qn_parts *parts, int evaluated,
@@ -80,10 +84,11 @@ static int check_alive(const predict_flags *f) {
                         "start all ranks again");
 }
 
-int predict_parts_write(const qn_predictions *predictions, const predict_flags *f) {
+int predict_parts_write(const predict_flags *f, qn_status (*write)(void *user, qn_error *err),
+                        void *user) {
     qn_error err;
     ranks_hold();
-    int code = qn_predictions_write(predictions, f->out, &err) == QN_OK ? -1 : message_error(&err);
+    int code = write(user, &err) == QN_OK ? -1 : message_error(&err);
     code = ranks_agree(code, NULL, 0, 1);
     return code < 0 ? ranks_agree(check_alive(f), NULL, 0, 0) : code;
 }

@@ -15,7 +15,8 @@ void predict_parts_release(predict_flags *f);
 int predict_parts_join(qn_predictions *predictions, const qn_parts *parts, int evaluated,
                        qn_status status, const qn_error *err);
 
-/* Collective: each rank writes its own. Returns as above. */
-int predict_parts_write(const qn_predictions *predictions, const predict_flags *f);
+/* Collective: each rank writes its own by `write`. Returns as above. */
+int predict_parts_write(const predict_flags *flags, qn_status (*write)(void *user, qn_error *err),
+                        void *user);
 
 #endif

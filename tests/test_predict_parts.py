@@ -3,6 +3,7 @@ files are one after the other what one process writes, and the measures are thos
 
 import json
 
+import numpy
 import pytest
 
 import ranks
@@ -50,6 +51,21 @@ def test_evaluation(quern, run_quern, folder):
     own = {k: ["--data-parts", f"p{k}.csv"] for k in range(3)}
     done = ranks.run(quern, 3, "evaluate", "classes", "--label", "y", "--verbose", cwd=folder, own=own)
     assert [out for _, out, _ in done] == [want, "", ""]
+
+
+def test_outputs_of_a_layer(quern, run_quern, folder):
+    """The rank without rows writes no file."""
+    words = ["--label", "y", "--layer", "0"]
+    run_quern("predict", "classes", *WHOLE, *words, "-o", "one.npy", "--output-labels", "l.npy", cwd=folder)
+    done = ranks.run(quern, 4, "predict", "classes", *PARTS, *words, "-o", "v%r.npy", "--output-labels", "l%r.npy",
+                     cwd=folder)
+    assert "for 237 items in v%r.npy, 6 each" in done[0][1] and [out for _, out, _ in done[1:]] == [""] * 3
+    for name, whole in ("v", "one"), ("l", "l"):
+        written = [numpy.load(path) for path in sorted(folder.glob(f"{name}[0-3].npy"))]
+        assert len(written) == 3
+        numpy.testing.assert_array_equal(numpy.concatenate(written), numpy.load(folder / f"{whole}.npy"))
+    assert "--output-labels needs %r" in run_quern("predict", "classes", *PARTS, *words, "-o", "v%r.npy",
+                                                   "--output-labels", "l.npy", cwd=folder, status=2).stderr
 
 
 def test_refused(quern, run_quern, folder):
