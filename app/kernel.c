@@ -207,6 +207,8 @@ int kernel_replay_run(const kernel_replay *f, int code) {
         code = message_error(&err);
     if (code < 0)
         code = kernel_each(kernel, "in", f->in, qn_kernel_bind_file);
+    if (code < 0)
+        code = kernel_each(kernel, "in-parts", f->in_parts, qn_kernel_bind_parts);
     for (uint32_t i = 0; code < 0 && i < f->allowed->count; i++)
         if (qn_kernel_allow_path(kernel, f->allowed->at[i], &err) != QN_OK)
             code = message_error(&err);

@@ -22,7 +22,7 @@ int kernel_is_recipe(const char *path);
 typedef struct kernel_replay {
     const char *recipe, *devices;
     uint64_t threads;
-    const text_list *in, *allowed;
+    const text_list *in, *in_parts, *allowed;
     int quiet, json;
 } kernel_replay;
 int kernel_replay_run(const kernel_replay *f, int code);

@@ -24,7 +24,7 @@ typedef struct replay_flags {
     compute_flags compute;
     ranks_flags ranks;
     const char *init_from, *out, *trace, *model, *adapter;
-    text_list in, allowed;
+    text_list in, in_parts, allowed;
     int quiet, verbose, json;
 } replay_flags;
 
@@ -53,6 +53,8 @@ static const option replay_options[] = {
     {.heading = "Kernels",
      ROW_TEXTS("in", in, "NAME=FILE",
                "NPY file of an input of a kernel, if it is not where the recipe says")},
+    {ROW_TEXTS("in-parts", in_parts, "NAME=LIST",
+               "the same of which each rank has some rows: a file, a folder or a pattern")},
     {ROW_TEXTS("allow-path", allowed, "PATH",
                "file, or folder of files, that the recipe of a kernel may name as inputs"),
      .fallback = "the folder of the recipe"},
@@ -358,7 +360,8 @@ static int check_paths(const replay_flags *f, const char *path) {
 
 /* What a training's replay takes does nothing for a kernel. */
 static int check_of_kernel(const command *self, const arguments *given) {
-    static const char *const ours[] = {"in", "allow-path", "devices", "threads", "quiet", "json"};
+    static const char *const ours[] = {"in",      "in-parts", "allow-path", "devices",
+                                       "threads", "quiet",    "json"};
     option_row row;
     for (int i = 0; options_row(self->options, i, &row); i++) {
         int known = !options_given(self, given, row.option->name);
@@ -378,6 +381,7 @@ static int replay_kernel(const command *self, const replay_flags *f, const argum
                               .devices = f->compute.devices,
                               .threads = f->compute.threads,
                               .in = &f->in,
+                              .in_parts = &f->in_parts,
                               .allowed = &f->allowed,
                               .quiet = f->quiet,
                               .json = f->json};
@@ -407,10 +411,13 @@ static int run(const command *self, int argc, char **argv) {
             return ranks_leave(replay_kernel(self, &f, &given));
         code = f.quiet && f.verbose
                    ? message_usage("leave one of them out", "--quiet contradicts --verbose")
-               : f.in.count > 0 || f.allowed.count > 0
+               : f.in.count + f.in_parts.count + f.allowed.count > 0
                    ? message_usage("write --data for the data of a model",
                                    "--%s is for the recipe of a kernel, and %s is not one",
-                                   f.in.count > 0 ? "in" : "allow-path", given.operand[0])
+                                   f.in.count > 0         ? "in"
+                                   : f.in_parts.count > 0 ? "in-parts"
+                                                          : "allow-path",
+                                   given.operand[0])
                    : sources_check(&f.from);
     }
     if (code < 0)

@@ -98,6 +98,9 @@ def test_one_process(run_quern, folder):
     run_quern("run", "--kernel", "k.c", *parts, "--out", "next=next.npy", *OUTS, *MORE, cwd=folder)
     assert check(folder, 1) == [ROWS]
     run_quern("replay", "r.json", *(w for n in "ahut" for w in ("--in", f"{n}={n}.npy")), cwd=folder)
+    run_quern("replay", "r.json", *parts, cwd=folder)
+    other = run_quern("replay", "r.json", *parts[:-1], "t=t[0-2].npy", cwd=folder, status=1).stderr
+    assert 'the array for "t" is not the one that the recipe names' in other
 
 
 UNUSED = [w for n in ("rgb", "groups", "place") for w in ("--out", f"{n}=dead-{n}.npy")]

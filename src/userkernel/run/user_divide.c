@@ -181,8 +181,13 @@ static qn_status describe(const qn_kernel *k, uint32_t part, const head *all, qn
             return refuse_shape(k, part, all[r].name, err);
     }
     a->shape[0] = s->input[part].first[s->parts.ranks];
-    if (lead)
-        return qn__user_check_shape(a->shape, a->dimensions, k->source.part[part].name, err);
+    if (lead) {
+        const qn_status status =
+            qn__user_check_shape(a->shape, a->dimensions, k->source.part[part].name, err);
+        const uint64_t items = status == QN_OK ? qn__user_array_items(a) : 0;
+        const uint32_t size = qn__user_type_size(a->type);
+        return items > SIZE_MAX / 2 / size ? qn__fail_memory(err, items, size) : status;
+    }
     qn__fail(err, QN_INPUT, "no rank has rows of \"%s\"", k->source.part[part].name);
     return qn__remedy(err, QN_INPUT, "give at least one rank an array with rows");
 }
