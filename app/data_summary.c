@@ -111,7 +111,7 @@ static int count_own(const qn_data *data, data_summary *s) {
 
 /* What a rank tells of its part beside columns and counts. */
 typedef struct told {
-    uint64_t items, first, ignored;
+    uint64_t items, first, ignored, padding;
     range values, targets, weights;
 } told;
 
@@ -179,16 +179,18 @@ static int join(const qn_parts *parts, uint32_t ranks, uint32_t features, data_s
     const told own = {.items = qn_data_items(qn_parts_own(parts)),
                       .first = qn_parts_first(parts),
                       .ignored = s->ignored,
+                      .padding = s->padding,
                       .values = {s->least, s->greatest},
                       .targets = s->targets,
                       .weights = s->weights};
     range values = {HUGE_VAL, -HUGE_VAL};
     told *all = gather(parts, ranks, &own, sizeof own, err);
-    s->ignored = 0;
+    s->ignored = s->padding = 0;
     for (uint32_t r = 0; all && r < ranks; r++) {
         if (all[r].items == 0) /* or the rank has ended, and others have its rows */
             continue;
         s->ignored += all[r].ignored;
+        s->padding += all[r].padding;
         widen(&values, &all[r].values);
         widen(&s->targets, &all[r].targets);
         widen(&s->weights, &all[r].weights);

@@ -177,6 +177,11 @@ static void draw_decoded(void *user, uint64_t done, uint64_t all) {
     progress_count(user, "decoding", done, all);
 }
 
+static void note(const char *name, const qn_data *data) {
+    if (qn_data_note(data) && ranks_is_writer())
+        message_note("note: %s: %s", name, qn_data_note(data));
+}
+
 /* Opened once on each machine, or by the first rank for all. */
 static int share(request *r, qn_data **out) {
     qn_error err;
@@ -193,8 +198,7 @@ static int share(request *r, qn_data **out) {
     progress_clear(&bar);
     if (status != QN_OK)
         return ranks_failed(&err);
-    if (qn_data_note(*out) && ranks_is_writer())
-        message_note("note: %s: %s", r->path[0], qn_data_note(*out));
+    note(r->path[0], *out);
     return -1;
 }
 
@@ -271,7 +275,7 @@ static request request_of(source_files files, const source_flags *flags, uint64_
     return r;
 }
 
-int source_open_parts(const source_flags *flags, uint64_t threads, const char *label,
+static int open_parts(const source_flags *flags, uint64_t threads, const char *label,
                       qn_parts **out) {
     const request r = request_of(source_parts(flags), flags, threads, label);
     qn_error err;
@@ -280,12 +284,20 @@ int source_open_parts(const source_flags *flags, uint64_t threads, const char *l
     return status == QN_OK ? -1 : ranks_failed(&err);
 }
 
+int source_open_parts(const source_flags *flags, uint64_t threads, const char *label,
+                      qn_parts **out) {
+    const int code = open_parts(flags, threads, label, out);
+    if (code < 0)
+        note(flags->parts, qn_parts_own(*out));
+    return code;
+}
+
 /* The whole table on each rank. */
 static int open_table_of_parts(const source_flags *flags, uint64_t threads, const char *label,
                                qn_data **out) {
     qn_parts *parts;
     qn_error err;
-    const int code = source_open_parts(flags, threads, label, &parts);
+    const int code = open_parts(flags, threads, label, &parts);
     if (code >= 0)
         return code;
     const uint32_t copies = flags->data_copies > 0 ? (uint32_t)flags->data_copies : 1;
@@ -295,8 +307,7 @@ static int open_table_of_parts(const source_flags *flags, uint64_t threads, cons
     }
     if (qn_parts_table(parts, flags->part_cache << 20, out, &err) != QN_OK)
         return ranks_failed(&err);
-    if (qn_data_note(*out) && ranks_is_writer())
-        message_note("note: %s: %s", flags->parts, qn_data_note(*out));
+    note(flags->parts, *out);
     return -1;
 }
 

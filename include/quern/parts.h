@@ -21,16 +21,16 @@ typedef struct qn_parts qn_parts;
  * equal share.
  *
  * The whole is the table that qn_data_open_files makes of all files in this order: ranks agree on
- * the types of columns, categories, classes and the digest. Columns have the same names in the same
- * order in all parts.
+ * the types of columns, categories, classes, a tokenizer that is learned, and the digest. Of one
+ * row of tokens the items of a rank are those that begin in its files. Columns have the same names
+ * in the same order in all parts.
  *
  * On success each rank owns its *out, for qn_parts_close. A failure is that of all ranks, and names
  * the rank. Fails as qn_data_open_files and qn_cluster_agree do; with QN_MISMATCH where parts
  * cannot be one table, or ranks name the same files in different orders; with QN_UNSUPPORTED for
- * what is not read in parts: columns of texts whose words count, tokens, columns that are kept
- * exactly. Where a rank ends, another one reads its files, too, also in qn_statistics_of_parts and
- * in qn_parts_table; QN_IO: it cannot. The texts of `options` must stay valid until qn_parts_close.
- */
+ * what is not read in parts: tags of words, columns that are kept exactly. Where a rank ends,
+ * another one reads its files, too, also in qn_statistics_of_parts and in qn_parts_table; QN_IO: it
+ * cannot. The texts of `options` must stay valid until qn_parts_close. */
 QN_API qn_status qn_parts_open(qn_cluster *cluster, const char *const *paths, size_t count,
                                const qn_data_options *options, qn_parts **out, qn_error *err);
 

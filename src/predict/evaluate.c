@@ -351,11 +351,11 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
     return finish(e, status, out, err);
 }
 
-/* Bytes of the text that the targets are (25.66); 0: it is not known. */
-static qn_status count_bytes(const qn_data *data, const qn_model *model, uint64_t *bytes,
-                             qn_error *err) {
+qn_status qn__next_bytes(const qn_data *data, const qn_model *model, uint64_t *bytes, int *all,
+                         qn_error *err) {
     qn__token_lengths lengths;
     *bytes = 0;
+    *all = 0;
     if (!model->tokenizer || !*model->tokenizer)
         return QN_OK;
     const qn_status status = qn__token_lengths_of(model->tokenizer, &lengths, err);
@@ -367,17 +367,16 @@ static qn_status count_bytes(const qn_data *data, const qn_model *model, uint64_
             *bytes += token < lengths.count ? lengths.bytes[(uint32_t)token] : 0;
         }
     *bytes = known ? *bytes : 0;
+    *all = known;
     qn__token_lengths_release(&lengths);
     return status;
 }
 
-qn_status qn__evaluation_of_next(const qn__next_counts *counts, const qn_data *data,
-                                 const qn_model *model, qn_evaluation **out, qn_error *err) {
-    uint64_t bytes;
-    const qn_status status = count_bytes(data, model, &bytes, err);
-    evaluation *e = status == QN_OK ? qn__alloc(1, sizeof *e, err) : NULL;
+qn_status qn__evaluation_of_next(const qn__next_counts *counts, uint64_t bytes, qn_evaluation **out,
+                                 qn_error *err) {
+    evaluation *e = qn__alloc(1, sizeof *e, err);
     if (!e)
-        return status == QN_OK ? QN_MEMORY : status;
+        return QN_MEMORY;
     qn__exact_sum loss = counts->loss;
     e->open = nothing(&(qn_evaluation_input){.size = sizeof(qn_evaluation_input), .classes = 1});
     e->open.classes = 0;

@@ -37,8 +37,12 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
                                     qn_evaluation **out, qn_error *err);
 
 /* The evaluation of the tokens of `data` that come next. */
-qn_status qn__evaluation_of_next(const qn__next_counts *counts, const qn_data *data,
-                                 const qn_model *model, qn_evaluation **out, qn_error *err);
+qn_status qn__evaluation_of_next(const qn__next_counts *counts, uint64_t bytes, qn_evaluation **out,
+                                 qn_error *err);
+
+/* Bytes of the text that the targets are (25.66). *known 0: there is no such number. */
+qn_status qn__next_bytes(const qn_data *data, const qn_model *model, uint64_t *bytes, int *known,
+                         qn_error *err);
 
 /* The member `json` of an evaluation whose other members are filled, for qn__free. NULL, with
  * QN_MEMORY in err, where memory is short. */

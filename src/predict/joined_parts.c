@@ -118,18 +118,39 @@ static qn_status check(const qn_predictions *p, const qn_parts *parts, qn_error 
     if (p->data != parts->own || p->cluster)
         return qn__fail(err, QN_USAGE,
                         "qn_predictions_join: the predictions are not those of this part");
-    if (!p->next)
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "a model of next tokens does not predict data in parts");
-    return qn__remedy(err, QN_UNSUPPORTED, "give all ranks the whole data");
+    return QN_OK;
+}
+
+/* 25.65 and 25.66: exact sums. */
+static qn_status join_next(qn_predictions *p, const qn_parts *parts, int evaluated, qn_error *err) {
+    qn__next_counts *c = &p->tokens;
+    uint64_t bytes = 0;
+    int known = 1;
+    qn_status status = QN_OK;
+    if (evaluated && p->data->items > 0)
+        status = qn__next_bytes(p->made ? p->made : p->data, p->next, &bytes, &known, err);
+    status = qn__parts_agree(parts, status, err);
+    int64_t sum[] = {(int64_t)c->items, (int64_t)c->targets, (int64_t)c->right, (int64_t)bytes,
+                     !known};
+    if (status == QN_OK)
+        status = qn__parts_add(parts, sum, 5, err);
+    if (status == QN_OK)
+        status = qn__parts_add_sums(parts, (qn__exact_sum *[]){&c->loss}, 1, err);
+    c->items = (uint64_t)sum[0];
+    c->targets = (uint64_t)sum[1];
+    c->right = (uint64_t)sum[2];
+    p->joined->bytes = sum[4] == 0 ? (uint64_t)sum[3] : 0;
+    return status;
 }
 
 static qn_status join(qn_predictions *p, const qn_parts *parts, int evaluated, qn_error *err) {
     const qn_data *data = p->made ? p->made : p->data;
     const int labelled = qn__predicts_labelled(p);
-    p->first = qn_parts_first(parts);
+    p->first = parts->text[parts->rank];
     p->joined->items = qn__parts_items(parts);
     qn_status status = add_counts(p, parts, err);
+    if (status == QN_OK && p->next)
+        status = join_next(p, parts, evaluated, err);
     if (status == QN_OK && labelled && p->real)
         status = join_real(p, parts, data, err);
     if (status == QN_OK && labelled && !p->real && evaluated)

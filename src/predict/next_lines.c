@@ -67,10 +67,12 @@ static qn_status add_positions(const qn__next_lines *lines, uint64_t item, qn__s
         const double token = qn__element_number(lines->data->type, values, t + 1);
         if (lines->tokenizer)
             show(lines, (uint32_t)token, text);
-        const qn__sink_cell cells[] = {
-            token_cell((int64_t)window.text),     token_cell((int64_t)(before + t + 1)),
-            token_cell((int64_t)token),           {QN__SINK_SINGLE, {.number = logprob}},
-            token_cell(lines->counts->token[at]), {QN__SINK_TEXT, {.text = text}}};
+        const qn__sink_cell cells[] = {token_cell((int64_t)(lines->first + window.text)),
+                                       token_cell((int64_t)(before + t + 1)),
+                                       token_cell((int64_t)token),
+                                       {QN__SINK_SINGLE, {.number = logprob}},
+                                       token_cell(lines->counts->token[at]),
+                                       {QN__SINK_TEXT, {.text = text}}};
         status = qn__sink_add(sink, cells, err);
     }
     return status;
@@ -83,7 +85,7 @@ qn_status qn__next_add_rows(const qn__next_lines *lines, uint64_t item, qn__sink
     const qn__next_item *own = &lines->counts->item[item];
     const int lacks = own->targets == 0 || isnan(own->logprob);
     const qn__sink_cell cells[] = {
-        token_cell((int64_t)item),
+        token_cell((int64_t)(lines->first + item)),
         token_cell(own->targets),
         token_cell(own->right),
         real(own->logprob),

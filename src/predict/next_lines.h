@@ -10,6 +10,7 @@
 typedef struct qn__next_lines {
     const qn_data *data;
     const qn__next_counts *counts;
+    uint64_t first; /* the number of the first text, in what is written */
     uint32_t positions;
     int each;                /* 1: a row for each token; 0: one for each item */
     qn_tokenizer *tokenizer; /* NULL: tokens have numbers only */

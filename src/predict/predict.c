@@ -541,6 +541,14 @@ static qn_status evaluate_several(const qn_predictions *p, const qn_data *data, 
     return qn__evaluation_of_answers(&p->counts, data, &program, &names, out, err);
 }
 
+static qn_status evaluate_next(const qn_predictions *p, const qn_data *data, qn_evaluation **out,
+                               qn_error *err) {
+    uint64_t bytes = p->joined ? p->joined->bytes : 0;
+    int known;
+    const qn_status status = p->joined ? QN_OK : qn__next_bytes(data, p->next, &bytes, &known, err);
+    return status == QN_OK ? qn__evaluation_of_next(&p->tokens, bytes, out, err) : status;
+}
+
 qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, qn_error *err) {
     QN__OWN_FLOATS;
     QN__NEED_OUT(out, err);
@@ -554,9 +562,10 @@ qn_status qn_predictions_evaluate(const qn_predictions *p, qn_evaluation **out, 
     if (p->several)
         return evaluate_several(p, data, out, err);
     if (p->next)
-        return qn__evaluation_of_next(&p->tokens, data, p->next, out, err);
+        return evaluate_next(p, data, out, err);
     const qn__answer_naming names = qn__names_of(p->table);
-    const qn__joined_items own = {data->items, data->labels, p->output, data->targets, p->scores};
+    const qn__joined_items own = {data->items,   data->labels, p->output,
+                                  data->targets, p->scores,    0};
     const qn__joined_items *of = p->joined ? p->joined : &own;
     const qn_evaluation_input in = {.size = sizeof in,
                                     .items = of->items,

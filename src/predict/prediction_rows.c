@@ -83,6 +83,7 @@ static void add_columns(qn__prediction_table *t, const qn_predictions *p) {
 
 static qn__next_lines next_lines(const qn_predictions *p) {
     return (qn__next_lines){.data = p->made ? p->made : p->data,
+                            .first = p->first,
                             .counts = &p->tokens,
                             .positions = p->next->answers,
                             .each = p->shown,

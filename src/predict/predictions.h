@@ -16,6 +16,7 @@ typedef struct qn__joined_items {
     uint64_t items;
     int32_t *labels;
     float *output, *targets, *predictions;
+    uint64_t bytes; /* of the text that a model of next tokens was to tell; 0: not known */
 } qn__joined_items;
 
 struct qn_predictions {

@@ -54,14 +54,11 @@ static int looks_like_texts(const qn__feature *feature, uint64_t number, uint64_
            spoken >= texts * (LEAST_WORDS - 1) && 2 * texts > values;
 }
 
-int qn__prose_looks_so(const qn__feature *feature, uint64_t values) {
+int qn__prose_looks(const qn_data *data, uint32_t k) {
+    const qn__feature *feature = &data->schema->feature[k];
     uint64_t number;
     return count_grams(feature, &pairs, &number, NULL) == QN_OK &&
-           looks_like_texts(feature, number, values);
-}
-
-int qn__prose_looks(const qn_data *data, uint32_t k) {
-    return qn__prose_looks_so(&data->schema->feature[k], present(data, k));
+           looks_like_texts(feature, number, present(data, k));
 }
 
 /* Twice as many inputs as there are pieces would leave most of them without a collision;
@@ -105,7 +102,8 @@ static qn_status choose_inputs(const finding *f, qn__feature *feature, qn_error 
     return QN_OK;
 }
 
-static qn_status find_column(const finding *f, uint32_t k, qn_error *err) {
+/* `values`: those that are not missing. */
+static qn_status find_column(const finding *f, uint32_t k, uint64_t values, qn_error *err) {
     qn__feature *feature = &f->data->schema->feature[k];
     uint64_t number = 0;
     feature->text = 0;
@@ -113,7 +111,7 @@ static qn_status find_column(const finding *f, uint32_t k, qn_error *err) {
     if (f->finds && feature->said == QN__SAID_NOTHING) {
         if (count_grams(feature, &pairs, &number, err) != QN_OK)
             return QN_MEMORY;
-        texts = looks_like_texts(feature, number, present(f->data, k));
+        texts = looks_like_texts(feature, number, values);
     }
     if (texts)
         return choose_inputs(f, feature, err);
@@ -127,14 +125,25 @@ qn_status qn__prose_find(qn_data *data, int finds, const char *features, const c
     qn_status status = qn__grams_read(features, f.grams, &f.count, err);
     for (uint32_t k = 0; data->schema && k < data->features && status == QN_OK; ++k) {
         if (data->schema->feature[k].categories)
-            status = find_column(&f, k, err);
+            status = find_column(&f, k, present(data, k), err);
         texts += data->schema->feature[k].text > 0;
         texts += data->listed && data->listed->feature == k + 1;
     }
-    if (status != QN_OK || !features || texts > 0)
+    if (status != QN_OK || !features || texts > 0 || data->part)
         return status;
+    return qn__prose_refuse_none(path, err);
+}
+
+qn_status qn__prose_refuse_none(const char *path, qn_error *err) {
     qn__fail(err, QN_INPUT, "columns of texts have features, and none was found");
     qn__at(err, "%s", path);
     return qn__remedy(err, QN_INPUT,
                       "name a column of texts with `data.text`, or leave `data.text_features` out");
+}
+
+qn_status qn__prose_find_column(qn_data *data, uint32_t k, uint64_t values, int finds,
+                                const char *features, const char *path, qn_error *err) {
+    finding f = {.data = data, .finds = finds, .path = path};
+    const qn_status status = qn__grams_read(features, f.grams, &f.count, err);
+    return status == QN_OK ? find_column(&f, k, values, err) : status;
 }

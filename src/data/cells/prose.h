@@ -17,11 +17,16 @@ enum { QN__SAID_NOTHING, QN__SAID_CATEGORY, QN__SAID_TEXT };
 qn_status qn__prose_find(qn_data *data, int finds, const char *features, const char *path,
                          qn_error *err);
 
+/* The same for column k, whose texts are those of the whole, where the data are a part of it:
+ * `values` of the whole are not missing. A part alone needs no column of texts. */
+qn_status qn__prose_find_column(qn_data *data, uint32_t k, uint64_t values, int finds,
+                                const char *features, const char *path, qn_error *err);
+
+/* Fails with QN_INPUT: features of texts are given, and a table has none. */
+qn_status qn__prose_refuse_none(const char *path, qn_error *err);
+
 /* 1 when category `k` looks so. 0 also where memory is short. */
 int qn__prose_looks(const qn_data *data, uint32_t k);
-
-/* The same of a column with so many values that are not missing. */
-int qn__prose_looks_so(const qn__feature *feature, uint64_t values);
 
 /* Whether columns of texts are to be found: not for a model that has none, nor where the options
  * say so. */

@@ -80,7 +80,8 @@ qn_status qn_tokenizer_from_corpus(const char *which, const qn_corpus *corpus, u
     QN__NEED(which, err);
     QN__NEED(corpus, err);
     const qn__corpus *texts = &corpus->of.texts;
-    qn_status status = qn__tokenizer_learn(which, texts->text, texts->count, threads, out, err);
+    qn_status status =
+        qn__tokenizer_learn(which, texts->text, texts->count, threads, NULL, out, err);
     status = qn__corpus_end(texts, status, err);
     if (status != QN_OK) {
         qn_tokenizer_free(*out);

@@ -395,23 +395,47 @@ static int names_tokens(const qn_data_options *o) {
 }
 
 /* `listed`: the texts of a column are for a list in any case. */
-static qn_status open_with(const char *const *paths, size_t count, const qn_data_options *options,
-                           int listed, qn_data **out, qn_error *err) {
-    qn__file_list list;
-    qn_status status = qn__host_check(err); /* the readers use its arithmetic */
-    if (status == QN_OK)
-        status = qn__file_list_make(
-            paths, count, options->skip_broken || options->resize || options->masks, &list, err);
-    if (status != QN_OK)
-        return status;
+static qn_status open_table(const qn__file_list *list, const qn_data_options *options, int listed,
+                            qn__part_reading *part, qn_data **out, qn_error *err) {
     qn_data *data = qn__alloc(1, sizeof *data, err);
-    status = data ? QN_OK : QN_MEMORY;
+    qn_status status = data ? QN_OK : QN_MEMORY;
     if (status == QN_OK && (listed || names_tokens(options)))
         status = qn__text_list_create(&data->listed, err);
+    if (status != QN_OK) {
+        qn_data_close(data);
+        return status;
+    }
+    data->part = part;
+    status = qn__lines_wanted(options) ? qn__lines_tokens(list, options, data, err)
+                                       : read_list(list, options, data, err);
+    data->part = NULL;
     if (status == QN_OK)
-        status = qn__lines_wanted(options) ? qn__lines_tokens(&list, options, data, err)
-                                           : read_list(&list, options, data, err);
-    qn__file_list_release(&list);
+        *out = data;
+    else
+        qn_data_close(data);
+    return status;
+}
+
+/* A table whose texts are documents or items: read first, then encoded. */
+static qn_status open_documents(const qn__file_list *list, const qn_data_options *options,
+                                qn__part_reading *part, qn_data **out, qn_error *err) {
+    const qn_data_options of_table = qn__documents_table(options);
+    const char *path = list->file[0].path;
+    const qn__table_space space = {.no_file = options->no_cache == 1, .path = path, .entry = ""};
+    qn_data *table = NULL, *data = NULL;
+    qn_status status = open_table(list, &of_table, 1, NULL, &table, err);
+    if (status == QN_OK) {
+        data = qn__alloc(1, sizeof *data, err);
+        status = data ? QN_OK : QN_MEMORY;
+    }
+    if (status == QN_OK) {
+        data->buffer = &space;
+        data->part = part;
+        status = qn__documents_tokens(table, options, path, data, err);
+        data->buffer = NULL;
+        data->part = NULL;
+    }
+    qn_data_close(table);
     if (status == QN_OK)
         *out = data;
     else
@@ -420,17 +444,12 @@ static qn_status open_with(const char *const *paths, size_t count, const qn_data
 }
 
 qn_status qn__data_open_list(const qn__file_list *list, const qn_data_options *options,
-                             qn_data **out, qn_error *err) {
-    qn_status status = qn__host_check(err); /* the readers use its arithmetic */
-    qn_data *data = status == QN_OK ? qn__alloc(1, sizeof *data, err) : NULL;
-    if (!data)
-        return status == QN_OK ? QN_MEMORY : status;
-    status = read_list(list, options, data, err);
-    if (status == QN_OK)
-        *out = data;
-    else
-        qn_data_close(data);
-    return status;
+                             qn__part_reading *part, qn_data **out, qn_error *err) {
+    const qn_status status = qn__host_check(err); /* the readers use its arithmetic */
+    if (status != QN_OK)
+        return status;
+    return qn__documents_wanted(options) ? open_documents(list, options, part, out, err)
+                                         : open_table(list, options, 0, part, out, err);
 }
 
 int qn__data_list_encloses(const qn__file_list *list, const qn_data_options *options) {
@@ -449,45 +468,29 @@ int qn__data_list_encloses(const qn__file_list *list, const qn_data_options *opt
     return status == QN_OK && reader == qn__reader_of_folders() && !qn__image_is(first, got);
 }
 
-static qn_status open_files(const char *const *paths, size_t count, const qn_data_options *options,
-                            qn_data **out, qn_error *err) {
-    return open_with(paths, count, options, 0, out, err);
-}
-
 qn_status qn__documents_open(const char *const *paths, size_t count, const qn_data_options *options,
                              qn_data **out, qn_error *err) {
-    return open_with(paths, count, options, 1, out, err);
-}
-
-/* A table whose texts are documents or items: read first, then encoded. */
-static qn_status open_documents(const char *const *paths, size_t count,
-                                const qn_data_options *options, qn_data **out, qn_error *err) {
-    const qn_data_options of_table = qn__documents_table(options);
-    const qn__table_space space = {
-        .no_file = options->no_cache == 1, .path = count ? paths[0] : "", .entry = ""};
-    qn_data *table = NULL, *data = NULL;
-    qn_status status = qn__documents_open(paths, count, &of_table, &table, err);
-    if (status == QN_OK) {
-        data = qn__alloc(1, sizeof *data, err);
-        status = data ? QN_OK : QN_MEMORY;
-    }
-    if (status == QN_OK) {
-        data->buffer = &space;
-        status = qn__documents_tokens(table, options, paths[0], data, err);
-        data->buffer = NULL;
-    }
-    qn_data_close(table);
+    qn__file_list list;
+    qn_status status = qn__host_check(err);
     if (status == QN_OK)
-        *out = data;
-    else
-        qn_data_close(data);
+        status = qn__file_list_make(paths, count, 0, &list, err);
+    if (status != QN_OK)
+        return status;
+    status = open_table(&list, options, 1, NULL, out, err);
+    qn__file_list_release(&list);
     return status;
 }
 
 static qn_status open_any(const char *const *paths, size_t count, const qn_data_options *options,
                           qn_data **out, qn_error *err) {
-    return (qn__documents_wanted(options) ? open_documents : open_files)(paths, count, options, out,
-                                                                         err);
+    qn__file_list list;
+    qn_status status = qn__file_list_make(
+        paths, count, options->skip_broken || options->resize || options->masks, &list, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__data_open_list(&list, options, NULL, out, err);
+    qn__file_list_release(&list);
+    return status;
 }
 
 qn_status qn_data_open_files(const char *const *paths, size_t count, const qn_data_options *given,

@@ -69,7 +69,7 @@ static uint32_t end_of(const qn__asked_rows *a, uint32_t i, uint32_t most) {
 static int send(const qn__part_rows *from, qn__asked_rows *a, uint32_t i, uint32_t end,
                 qn__item_piece *piece, qn_error *err) {
     for (uint32_t k = i; k < end; ++k)
-        piece[k - i] = (qn__item_piece){0, (uint32_t)from->stride, a->row[k].row * from->stride};
+        piece[k - i] = (qn__item_piece){0, (uint32_t)from->stride, a->row[k].row * from->step};
     qn__item_request *request = qn__items_ask(from->items, a->row[i].part, piece, end - i, err);
     if (!request)
         return 0;
@@ -106,7 +106,7 @@ qn__asked_rows *qn__part_rows_ask(const qn__part_rows *from, const uint64_t *row
 
 static void copy_own(const qn__part_rows *from, const qn__asked_rows *a, uint32_t i, uint32_t end) {
     for (; i < end; ++i)
-        memcpy(a->row[i].to, from->local->values + a->row[i].row * from->stride, from->stride);
+        memcpy(a->row[i].to, from->local->values + a->row[i].row * from->step, from->stride);
 }
 
 qn_status qn__part_rows_take(const qn__part_rows *from, qn__asked_rows *a, qn_error *err) {

@@ -10,7 +10,7 @@ typedef struct qn__part_rows {
     const qn_data *local;  /* the part of this rank; NULL: it is empty */
     const uint64_t *first; /* of each rank, and the number of all rows */
     uint32_t ranks, rank;
-    uint64_t stride; /* bytes of a row: array 0 of the items */
+    uint64_t step, stride; /* bytes from one row to the next, and of a row: array 0 of the items */
 } qn__part_rows;
 
 /* As the functions of qn__remote_rows. Rows of this rank's part are copied by `take`. */

@@ -13,21 +13,25 @@ struct qn_parts {
     uint32_t ranks, rank;
     uint64_t *first;   /* ranks + 1: rank r has the rows first[r] .. first[r + 1] - 1 */
     char (*name)[184]; /* of the files of each rank, for messages: "b.csv and 3 more" */
+    uint64_t *text;    /* as `first`, of the texts whose windows are items; each item may be one */
     qn_data *own;      /* the rows of this rank, with schema, type and classes of the whole; it may
                           have no items */
-    const qn_data *given; /* of which `own` is made where it was in memory; NULL: of files */
-    uint32_t copies;      /* ranks that have each part in the table of all; 0: as 1 */
-    uint64_t *in_class;   /* items of each class of the whole; NULL: labels are not classes */
-    uint8_t *gone;        /* of each rank, see qn__part_gone */
-    uint32_t heir_of;     /* 1 more than the rank whose files this one reads, too; 0: none */
-    int dealt;            /* 1: all ranks name the same files, which are dealt to them */
-    int agreed;           /* 1: the ranks have agreed on one schema, and `own` has it */
-    char digest[65];      /* of the whole */
+    const qn_data *given;     /* of which `own` is made where it was in memory; NULL: of files */
+    struct qn__part_row *row; /* of tokens (parts_tokens.h); NULL: it is none */
+    uint32_t copies;          /* ranks that have each part in the table of all; 0: as 1 */
+    uint64_t *in_class;       /* items of each class of the whole; NULL: labels are not classes */
+    uint8_t *gone;            /* of each rank, see qn__part_gone */
+    uint32_t heir_of;         /* 1 more than the rank whose files this one reads, too; 0: none */
+    int dealt;                /* 1: all ranks name the same files, which are dealt to them */
+    int agreed;               /* 1: the ranks have agreed on one schema, and `own` has it */
+    char digest[65];          /* of the whole */
     /* For qn__parts_read: what ranks said of their parts, the files of all, the caller's options.
      */
     struct qn__part_heads *heads;
     struct qn__part_paths *paths;
     qn_data_options options;
+    /* Of texts, where it is not that of a model: its text, and its kind. */
+    char *tokenizer, tokens[24];
 };
 
 /* What is known of a rank, alike on all others. */
@@ -38,6 +42,10 @@ enum qn__part_gone {
 };
 
 static inline uint64_t qn__parts_items(const qn_parts *parts) { return parts->first[parts->ranks]; }
+
+/* Whether each value of the whole is the number of a token below `tokens`: then each place of an
+ * item has one. */
+int qn__parts_are_tokens(const qn_parts *parts, uint32_t tokens);
 
 /* How many values of a feature are missing in the whole. */
 uint64_t qn__parts_missing(const qn_parts *parts, uint32_t feature);
@@ -80,6 +88,10 @@ uint32_t qn__parts_place(const qn_parts *parts, uint32_t rank);
 
 /* 1: a rank is QN__PART_LOST. */
 int qn__parts_lost(const qn_parts *parts);
+
+/* Collective: the notes of the readers of all ranks become those of parts->own, on each rank. Fails
+ * as above. */
+qn_status qn__parts_notes(qn_parts *parts, qn_error *err);
 
 /* Bytes of different lengths from each rank. */
 typedef struct qn__parts_blobs {

@@ -8,6 +8,7 @@
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_memory.h"
 #include "data/table/picture.h"
+#include "data/table/rules.h"
 #include "data/table/table_space.h"
 #include <math.h>
 #include <stdio.h>
@@ -106,7 +107,10 @@ static qn_status compare(const qn_parts *parts, const qn__part_heads *heads, uin
     const char *what = NULL;
     if (compare_shapes(parts, heads, rank, err) != QN_OK)
         return QN_MISMATCH;
-    if (own->features != lead->features)
+    if (qn__element_is_token(own->type) + qn__element_is_token(lead->type) > 0 &&
+        (own->type != lead->type || strcmp(own->tokens, lead->tokens) != 0))
+        what = "how tokens are made";
+    else if (own->features != lead->features)
         what = "the number of columns";
     else if (qn__of_image_files(own) != qn__of_image_files(lead))
         what = "the format";
@@ -202,33 +206,17 @@ static qn_status collect(const qn_parts *parts, const qn__part_heads *heads, uin
                 return QN_MEMORY;
         }
     }
-    if (texts->count > QN__TEXTS_MAX) {
-        char name[160];
-        qn__fail(err, QN_INPUT, "%s has more than %d different texts",
-                 qn__column_name(lead_of(heads)->schema, k, name, sizeof name), QN__TEXTS_MAX);
-        return qn__remedy(err, QN_INPUT, "leave the column out with `data.drop`");
-    }
     return qn__text_set_sort(texts, 0, err);
 }
 
-/* A column may look like texts in the whole alone. */
-static qn_status check_prose(const qn_parts *parts, const qn__part_heads *heads, uint32_t k,
-                             const qn__text_set *texts, qn_error *err) {
-    const qn__feature whole = {.categories = texts->count, .category = texts->text};
+/* A column may look like texts in the whole alone, or in a part alone. */
+static qn_status find_texts(qn_parts *parts, const qn__part_heads *heads, uint32_t k,
+                            const qn_data_options *o, qn_error *err) {
     uint64_t present = 0;
-    char name[160];
-    for (uint32_t r = heads->lead; r < parts->ranks; r++) {
+    for (uint32_t r = heads->lead; r < parts->ranks; r++)
         present += heads->part[r].data ? heads->part[r].column[k].present : 0;
-        if (heads->part[r].data && heads->part[r].column[k].said != QN__SAID_NOTHING)
-            return QN_OK;
-    }
-    if (!qn__prose_looks_so(&whole, present))
-        return QN_OK;
-    qn__fail(err, QN_UNSUPPORTED, "%s holds texts, whose words are not read in parts",
-             qn__column_name(lead_of(heads)->schema, k, name, sizeof name));
-    return qn__remedy(err, QN_UNSUPPORTED,
-                      "leave it out with `data.drop`, or say that it holds categories with "
-                      "`data.category`");
+    return qn__prose_find_column(parts->own, k, present, qn__prose_wanted(o), o->text_features,
+                                 parts->name[heads->lead], err);
 }
 
 static void take_texts(qn__text_set *texts, qn__feature *f) {
@@ -243,7 +231,6 @@ static void take_texts(qn__text_set *texts, qn__feature *f) {
 static qn_status settle(qn_parts *parts, const qn__part_heads *heads, uint32_t k,
                         const qn_data_options *options, qn_error *err) {
     const qn__table_space space = space_of(parts, options);
-    const int finds = qn__prose_wanted(options);
     qn_data *own = parts->own;
     const qn__feature *tells = &heads->part[teller(parts, heads, k)].data->schema->feature[k];
     qn__feature *f = &own->schema->feature[k];
@@ -260,14 +247,13 @@ static qn_status settle(qn_parts *parts, const qn__part_heads *heads, uint32_t k
     f->zone = tells->zone;
     if (tells->categories > 0)
         status = collect(parts, heads, k, &texts, err);
-    if (status == QN_OK && texts.count > 0 && finds)
-        status = check_prose(parts, heads, k, &texts, err);
     if (status == QN_OK && f->categories > 0)
         status = renumber(own, k, &texts, &space, err);
     if (status == QN_OK && tells->categories > 0)
         take_texts(&texts, f);
     qn__text_set_release(&texts);
-    return status;
+    return status == QN_OK && f->categories > 0 ? find_texts(parts, heads, k, options, err)
+                                                : status;
 }
 
 /* ------------------------------------------------------------------ all columns */
@@ -279,12 +265,14 @@ static qn_status make_empty(qn_parts *parts, const qn_data *lead, qn_error *err)
     parts->own = own;
     own->type = lead->type;
     own->features = lead->features;
+    own->context = lead->context;
     own->format = lead->format;
     own->channels = lead->channels;
     own->rows = lead->rows;
     own->columns = lead->columns;
     own->resize = lead->resize;
     memcpy(own->date_format, lead->date_format, sizeof own->date_format);
+    memcpy(own->tokens, lead->tokens, sizeof own->tokens);
     own->memory = qn__alloc(1, 1, err);
     own->release = qn__free;
     own->values = own->memory;
@@ -296,6 +284,9 @@ static qn_status make_empty(qn_parts *parts, const qn_data *lead, qn_error *err)
                                           lead->several->width, err);
     own->weight_name = lead->weight_name ? qn__copy_text(lead->weight_name, err) : NULL;
     own->schema = qn__schema_copy(lead->schema, err);
+    own->tokenizer = lead->tokenizer ? qn__copy_text(lead->tokenizer, err) : NULL;
+    if (!lead->tokenizer != !own->tokenizer)
+        return QN_MEMORY;
     return own->schema && own->values && !lead->labels == !own->labels &&
                    !lead->targets == !own->targets && !lead->weights == !own->weights &&
                    !lead->several == !own->several && !lead->weight_name == !own->weight_name
@@ -317,7 +308,8 @@ static qn_status settle_table(qn_parts *parts, const qn__part_heads *heads,
         if (data && data->several && heads->part[r].classes > own->classes)
             own->classes = heads->part[r].classes;
     }
-    if (!floats || own->type == QN_F32)
+    own->rules &= ~(uint32_t)QN__RULE_TEXT; /* whether the whole has texts is found below */
+    if (!floats || own->type != QN_U8)
         return QN_OK;
     const qn__table_space space = space_of(parts, options);
     qn_status status = QN_OK;
@@ -331,6 +323,20 @@ static qn_status settle_table(qn_parts *parts, const qn__part_heads *heads,
     return status;
 }
 
+/* Where a text of any part has several windows, each item of all parts has its own. */
+static qn_status settle_windows(qn_parts *parts, const qn__part_heads *heads, qn_error *err) {
+    qn_data *own = parts->own;
+    int any = 0;
+    for (uint32_t r = heads->lead; r < parts->ranks; r++)
+        any |= heads->part[r].data && heads->part[r].data->window;
+    if (!any || own->window)
+        return QN_OK;
+    own->window = qn__alloc(own->items + 1, sizeof *own->window, err);
+    for (uint64_t i = 0; own->window && i < own->items; i++)
+        own->window[i] = (qn__text_window){i, 0};
+    return own->window ? QN_OK : QN_MEMORY;
+}
+
 qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,
                             const qn_data_options *options, qn_error *err) {
     qn_status status = QN_OK;
@@ -341,8 +347,16 @@ qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,
         status = make_empty(parts, lead_of(heads), err);
     if (status == QN_OK)
         status = settle_table(parts, heads, options, err);
-    for (uint32_t k = 0; status == QN_OK && k < parts->own->features; k++)
+    if (status == QN_OK)
+        status = settle_windows(parts, heads, err);
+    uint32_t texts = 0;
+    for (uint32_t k = 0; status == QN_OK && k < parts->own->features; k++) {
         status = settle(parts, heads, k, options, err);
+        texts += status == QN_OK && parts->own->schema->feature[k].text > 0;
+    }
+    if (status == QN_OK && options->text_features && texts == 0 &&
+        !qn__element_is_token(parts->own->type))
+        status = qn__prose_refuse_none(parts->name[heads->lead], err);
     if (status == QN_OK && parts->own->comma > 0)
         parts->own->comma = qn__comma_column(parts->own->schema);
     return status;

@@ -19,7 +19,7 @@ typedef struct slice {
 typedef struct stream {
     const qn_parts *parts;
     const uint8_t *bytes; /* of this rank */
-    uint64_t each;        /* bytes of an item */
+    uint64_t each, step;  /* bytes of an item, and from one to the next */
     int width;            /* bytes of a number */
     uint64_t begin, end, all;
     uint64_t first, last; /* blocks that begin here: first .. last - 1 */
@@ -29,6 +29,15 @@ typedef struct stream {
 } stream;
 
 static uint64_t blocks(uint64_t bytes) { return bytes / BLOCK + (bytes % BLOCK != 0); }
+
+/* Copies bytes of this rank from `at` on, counted as if its items followed one another. */
+static void copy(const stream *s, uint64_t at, uint64_t size, uint8_t *to) {
+    for (uint64_t now; size > 0; at += now, to += now, size -= now) {
+        const uint64_t within = at % s->each;
+        now = s->each == s->step || s->each - within > size ? size : s->each - within;
+        memcpy(to, s->bytes + at / s->each * s->step + within, (size_t)now);
+    }
+}
 
 /* The bytes at the beginning of a rank's range that belong to a block which begins before it. */
 static uint64_t leading(const stream *s, uint32_t rank) {
@@ -66,7 +75,7 @@ static qn_status exchange(const stream *s, qn_error *err) {
         const uint64_t left = lead > at ? lead - at : 0, size = left < SLICE ? left : SLICE;
         own->present[0] = 1;
         if (size > 0)
-            memcpy(own->bytes, s->bytes + at, size);
+            copy(s, at, size, own->bytes);
         status = qn__parts_gather_each(s->parts, own, sizeof *own, all, err);
         if (status == QN_OK)
             take_slice(s, all, at);
@@ -81,9 +90,12 @@ static void hash_blocks(void *context, int thread) {
     (void)thread;
     for (uint64_t i; (i = s->first + atomic_fetch_add(&s->next, 1)) < s->last;) {
         const uint64_t at = i * BLOCK, left = s->all - at;
-        const int ends_elsewhere = s->rest && i + 1 == s->last;
-        qn__digest_block(ends_elsewhere ? s->rest : s->bytes + (at - s->begin),
-                         (size_t)(left < BLOCK ? left : BLOCK), s->width, s->digest[i - s->first]);
+        const size_t size = (size_t)(left < BLOCK ? left : BLOCK);
+        if (s->rest && i + 1 == s->last)
+            qn__digest_block(s->rest, size, s->width, s->digest[i - s->first]);
+        else
+            qn__digest_items(s->bytes, (size_t)s->each, (size_t)s->step, (size_t)(at - s->begin),
+                             size, s->width, s->digest[i - s->first]);
     }
 }
 
@@ -95,7 +107,7 @@ static qn_status begin_rest(stream *s, qn_error *err) {
         return QN_OK;
     s->rest = qn__alloc(BLOCK, 1, err);
     if (s->rest)
-        memcpy(s->rest, s->bytes + (block - s->begin), (size_t)(s->end - block));
+        copy(s, block - s->begin, s->end - block, s->rest);
     return s->rest ? QN_OK : QN_MEMORY;
 }
 
@@ -112,11 +124,12 @@ static qn_status join(const stream *s, uint8_t digest[32], qn_error *err) {
     return status;
 }
 
-static qn_status digest_of(const qn_parts *parts, const void *bytes, uint64_t each, int width,
-                           qn__pool *pool, uint8_t digest[32], qn_error *err) {
+static qn_status digest_of(const qn_parts *parts, const void *bytes, uint64_t each, uint64_t step,
+                           int width, qn__pool *pool, uint8_t digest[32], qn_error *err) {
     stream s = {.parts = parts,
                 .bytes = bytes,
                 .each = each,
+                .step = step,
                 .width = width,
                 .begin = parts->first[parts->rank] * each,
                 .end = parts->first[parts->rank + 1] * each,
@@ -146,15 +159,16 @@ qn_status qn__parts_digest(qn_parts *parts, qn_error *err) {
     qn__pool *pool = NULL;
     if (qn__pool_create(qn__cores(), 0, &pool, NULL) != QN_OK)
         pool = NULL; /* the thread of the caller is enough */
-    qn_status status = digest_of(parts, own->values, qn__data_stride(own),
+    qn_status status = digest_of(parts, own->values, qn__data_stride(own), qn__data_step(own),
                                  (int)qn__element_of(own->type)->size, pool, d.values, err);
     if (status == QN_OK && labels)
-        status = digest_of(parts, labels, sizeof(int32_t), 4, pool, d.labels, err);
+        status = digest_of(parts, labels, sizeof(int32_t), sizeof(int32_t), 4, pool, d.labels, err);
     if (status == QN_OK && own->several)
-        status =
-            digest_of(parts, own->several->target, own->several->each, 1, pool, d.several, err);
+        status = digest_of(parts, own->several->target, own->several->each, own->several->each, 1,
+                           pool, d.several, err);
     if (status == QN_OK && own->weights)
-        status = digest_of(parts, own->weights, sizeof(float), 4, pool, d.weights, err);
+        status =
+            digest_of(parts, own->weights, sizeof(float), sizeof(float), 4, pool, d.weights, err);
     if (status == QN_OK)
         qn__data_digest_join(own, qn__parts_items(parts), &d, pool, parts->digest);
     qn__pool_destroy(pool);

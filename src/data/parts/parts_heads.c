@@ -13,7 +13,8 @@
  * each label eight bytes (how many items have it) and a text that ends in NUL. */
 typedef struct front {
     uint64_t items, snapshot, columns, labels, label_bytes;
-    uint32_t asks, typed, classes, unused;
+    uint64_t texts;
+    uint32_t asks, typed, classes, tokens, gaps, unused;
 } front;
 
 static uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -54,10 +55,27 @@ static qn_status list_labels(const qn_data *own, front *f, qn__text *text, qn_er
     return text->failed ? qn__fail_memory(err, text->size + 1, 1) : QN_OK;
 }
 
+/* A value that is no token stands for none (docs/exactness.md 25.40). */
+static void count_tokens(const qn_data *own, front *f) {
+    const int narrow = own->type == QN_TOKENS16;
+    const uint64_t count = qn__data_bytes_of(own, own->items) / (narrow ? 2 : 4);
+    const uint32_t none = narrow ? UINT16_MAX : UINT32_MAX;
+    const uint16_t *half = (const void *)own->values;
+    const uint32_t *word = (const void *)own->values;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t token = narrow ? half[i] : word[i];
+        f->gaps |= token == none;
+        if (token != none && token >= f->tokens)
+            f->tokens = token + 1;
+    }
+}
+
 static void count_present(const qn_data *own, qn__part_column *column) {
-    for (uint64_t i = 0; i < own->items; i++)
+    for (uint64_t i = 0; i < own->items && !qn__element_is_token(own->type); i++)
         for (uint32_t k = 0; k < own->features; k++)
             column[k].present += (uint64_t)!isnan(qn__data_number(own, i, k));
+    for (uint32_t k = 0; k < own->features && qn__element_is_token(own->type); k++)
+        column[k].present = own->items;
     for (uint32_t k = 0; k < own->features; k++)
         column[k].said = own->schema->feature[k].said;
 }
@@ -81,6 +99,9 @@ static qn_status write_own(const qn_data *own, uint8_t **out, uint64_t *size, qn
     if (own) {
         f.items = own->items;
         f.classes = own->classes;
+        f.texts = qn__data_texts(own);
+        if (qn__element_is_token(own->type))
+            count_tokens(own, &f);
         f.columns = own->features * sizeof(qn__part_column);
         f.snapshot = qn__data_snapshot_bytes(&head);
         const qn__reader *reader = reader_of(own->format);
@@ -141,11 +162,14 @@ static qn_status take(qn_parts *parts, uint32_t rank, const qn__parts_blobs *blo
     const uint64_t left = size - at;
     if (f.snapshot > left || f.columns > left - f.snapshot ||
         f.label_bytes != left - f.snapshot - f.columns || f.items > QN__ITEMS_MAX ||
-        f.labels > f.label_bytes || (f.items > 0) != (f.snapshot > 0))
+        f.texts > f.items || f.labels > f.label_bytes || (f.items > 0) != (f.snapshot > 0))
         return refuse(parts, rank, err);
     out->items = f.items;
     out->asks = f.asks != 0;
     out->classes = f.classes;
+    out->texts = f.texts;
+    out->tokens = f.tokens;
+    out->gaps = f.gaps != 0;
     out->typed = f.typed != 0;
     if (f.items == 0)
         return QN_OK;
@@ -175,6 +199,7 @@ static qn_status take_all(qn_parts *parts, qn__part_heads *out, qn_error *err) {
         if (status != QN_OK)
             return status;
         parts->first[r + 1] = parts->first[r] + out->part[r].items;
+        parts->text[r + 1] = parts->text[r] + out->part[r].texts;
         if (out->part[r].items > 0 && out->lead == parts->ranks)
             out->lead = r;
     }
@@ -201,6 +226,13 @@ void qn__part_heads_release(const qn_parts *parts, qn__part_heads *heads) {
     }
     qn__free(heads->part);
     qn__parts_blobs_release(&heads->blobs);
+}
+
+int qn__parts_are_tokens(const qn_parts *parts, uint32_t tokens) {
+    int all = qn__element_is_token(parts->own->type);
+    for (uint32_t r = 0; r < parts->ranks; r++)
+        all &= parts->heads->part[r].tokens <= tokens && !parts->heads->part[r].gaps;
+    return all;
 }
 
 uint64_t qn__parts_missing(const qn_parts *parts, uint32_t feature) {

@@ -24,6 +24,9 @@ typedef struct qn__part_head {
     int asks;         /* 1: whole labels of its format may be quantities */
     int typed;        /* 1: its format says which labels are texts */
     uint32_t classes; /* of the pixels of masks; else as of its first item */
+    uint64_t texts;   /* items, or the texts of windows */
+    uint32_t tokens;  /* 1 + the largest number of a token; 0: it has none */
+    int gaps;         /* 1: a place of an item may have no token */
 } qn__part_head;
 
 typedef struct qn__part_heads {

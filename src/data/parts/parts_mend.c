@@ -3,6 +3,7 @@
 #include "data/parts/parts_digest.h"
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_read.h"
+#include "data/parts/parts_tokens.h"
 #include "data/table/data_options.h"
 #include <stdio.h>
 #include <string.h>
@@ -61,6 +62,20 @@ static void move(uint64_t *first, uint32_t rank, uint32_t heir) {
         first[r] = first[rank + 1];
 }
 
+/* Of rows, texts and tokens. What was before the first document of one is now before the other's.
+ */
+static void move_items(qn_parts *parts, uint32_t rank, uint32_t heir) {
+    qn__part_row *row = parts->row;
+    move(parts->first, rank, heir);
+    move(parts->text, rank, heir);
+    if (!row)
+        return;
+    move(row->token, rank, heir);
+    move(row->first, rank, heir);
+    row->before[heir] += row->before[rank];
+    row->before[rank] = 0;
+}
+
 static qn_status refuse(const qn_parts *parts, uint32_t rank, const char *why, qn_error *err) {
     qn__fail(err, QN_IO, "%s has ended, and its part cannot be read: %s",
              qn_cluster_name(parts->cluster, rank), why);
@@ -93,7 +108,7 @@ static void move_all(qn_parts *parts, uint32_t *lost, int *takes) {
         }
         move(parts->paths->first, r, heir);
         if (parts->agreed)
-            move(parts->first, r, heir);
+            move_items(parts, r, heir);
         parts->gone[r] = QN__PART_SETTLED;
     }
 }
@@ -151,8 +166,11 @@ int qn__parts_take_files(qn_parts *parts, qn__parts_lot *lot, qn_status *status,
 /* Callers keep pointers to the table. */
 static void exchange(qn_data *own, qn_data *read) {
     const qn_data before = *own;
+    char *note = read->note;
     *own = *read;
     *read = before;
+    own->note = before.note; /* that of the whole */
+    read->note = note;
 }
 
 static qn_status read_more(qn_parts *parts, qn_error *err) {

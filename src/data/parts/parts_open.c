@@ -11,7 +11,9 @@
 #include "data/parts/parts_memory.h"
 #include "data/parts/parts_mend.h"
 #include "data/parts/parts_read.h"
+#include "data/parts/parts_tokens.h"
 #include "data/table/data_options.h"
+#include "data/table/token_row.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,25 +24,16 @@ static qn_status refuse(const char *what, const char *remedy, qn_error *err) {
     return qn__remedy(err, QN_UNSUPPORTED, "%s", remedy);
 }
 
-static qn_status check_options(const qn_data_options *o, qn_error *err) {
-    static const char everywhere[] = "give all ranks the whole data";
-    if (o->tokens || o->context || o->item || (o->task && strcmp(o->task, "next") == 0))
-        return refuse("tokens", everywhere, err);
-    return QN_OK;
-}
-
 static qn_status check_table(const qn_data *own, qn_error *err) {
     char name[160];
     for (uint32_t k = 0; k < own->features; k++) {
         const qn__feature *f = &own->schema->feature[k];
-        if (!f->text && f->exact == QN__EXACT_NONE)
+        if (f->exact == QN__EXACT_NONE)
             continue;
         qn__fail(err, QN_UNSUPPORTED,
-                 f->text ? "%s holds texts, whose words are not read in parts"
-                         : "%s holds numbers that float32 cannot hold; they are not read in parts",
+                 "%s holds numbers that float32 cannot hold; they are not read in parts",
                  qn__column_name(own->schema, k, name, sizeof name));
-        return qn__remedy(err, QN_UNSUPPORTED, "leave it out with `data.drop`%s",
-                          f->text ? ", or set `data.text` to none" : "");
+        return qn__remedy(err, QN_UNSUPPORTED, "leave it out with `data.drop`");
     }
     return QN_OK;
 }
@@ -60,7 +53,8 @@ static const char **labels_of(const qn__parts_lot *lot, qn_data_options *o, qn_e
 }
 
 static qn_status read_files(qn_parts *parts, const qn__parts_lot *lot,
-                            const qn_data_options *options, qn_error *err) {
+                            const qn_data_options *options, qn__part_reading *reading,
+                            qn_error *err) {
     qn_data_options o = *options;
     const char **labels = NULL;
     if (lot->labels.count > 0 && !(labels = labels_of(lot, &o, err)))
@@ -71,28 +65,34 @@ static qn_status read_files(qn_parts *parts, const qn__parts_lot *lot,
                                .count = lot->to - lot->from,
                                .capacity = lot->to - lot->from,
                                .keys = lot->list.keys};
-    const qn_status status = qn__data_open_list(&own, &o, &parts->own, err);
+    const qn_status status = qn__data_open_list(&own, &o, reading, &parts->own, err);
     qn__free((void *)labels);
     return status;
 }
 
 /* Reads the rows of this rank: parts->own; it stays NULL where the rank has none. */
 static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_data_options *options,
-                          qn_error *err) {
+                          qn__part_reading *reading, qn_error *err) {
     if (!parts->given && lot->from == lot->to)
         return QN_OK;
-    qn_status status = parts->given ? qn__parts_lend(parts->given, options, &parts->own, err)
-                                    : read_files(parts, lot, options, err);
+    const qn_status status = parts->given ? qn__parts_lend(parts->given, options, &parts->own, err)
+                                          : read_files(parts, lot, options, reading, err);
     if (status == QN_OK && parts->own->items == 0) {
         qn_data_close(parts->own);
         parts->own = NULL;
-        return QN_OK;
     }
+    return status;
+}
+
+/* The rows of this rank get a schema. A tokenizer that was learned is known from now on. */
+static qn_status settle_own(qn_parts *parts, qn_error *err) {
+    qn_data *own = parts->own;
+    if (!own)
+        return QN_OK;
+    qn_status status = qn__data_need_schema(own, err);
     if (status == QN_OK)
-        status = qn__data_need_schema(parts->own, err);
-    if (status == QN_OK)
-        parts->own->schema->target = qn__data_target(parts->own);
-    return status == QN_OK ? check_table(parts->own, err) : status;
+        own->schema->target = qn__data_target(own);
+    return status == QN_OK ? check_table(own, err) : status;
 }
 
 /* The names of the files of all ranks, for messages: "b.csv", or "b.csv and 3 more". */
@@ -131,6 +131,8 @@ static qn_status read_again(qn_parts *parts, const qn__parts_lot *lot,
                             const qn_data_options *options, const qn__parts_again *again,
                             qn_error *err) {
     qn_data_options o = *options;
+    qn__part_reading reading = {.is_row = 0};
+    qn__parts_know_tokenizer(parts, &o);
     if (again->real)
         o.task = "regress";
     if (again->colours)
@@ -140,16 +142,28 @@ static qn_status read_again(qn_parts *parts, const qn__parts_lot *lot,
         return QN_OK;
     qn_data_close(parts->own);
     parts->own = NULL;
-    return own ? read_own(parts, lot, &o, err) : QN_OK;
+    const qn_status status = own ? read_own(parts, lot, &o, &reading, err) : QN_OK;
+    return status == QN_OK ? settle_own(parts, err) : status;
 }
 
 static qn_status read_once(qn_parts *parts, const qn__parts_lot *lot,
                            const qn_data_options *options, qn_error *err) {
     qn__parts_again again = {0};
-    qn_status status = read_own(parts, lot, options, err);
-    if (parts->heir_of > 0)
+    qn__part_tokens tokens;
+    qn__part_tokens_begin(&tokens, parts, options);
+    qn__parts_forget_tokens(parts);
+    qn_status status = read_own(parts, lot, options, &tokens.reading, err);
+    if (parts->heir_of > 0 && !tokens.failed)
         status = qn__parts_name_lost(parts, parts->heir_of - 1, status, err);
-    status = qn__parts_agree(parts, status, err);
+    status = qn__part_tokens_read(&tokens, status, err);
+    if (status == QN_OK)
+        status = qn__parts_row(parts, &tokens.reading, options, err);
+    if (status == QN_OK) {
+        status = settle_own(parts, err);
+        if (status == QN_OK)
+            status = qn__parts_keep_tokenizer(parts, err);
+        status = qn__parts_agree(parts, status, err);
+    }
     if (status == QN_OK)
         status = merge(parts, options, &again, err);
     if (status == QN_OK && again.any) {
@@ -176,14 +190,25 @@ static qn_status read_all(qn_parts *parts, qn__parts_lot *lot, const qn_data_opt
     return status;
 }
 
+static qn_status note_left(const qn_parts *parts, qn_error *err) {
+    const qn__part_row *row = parts->row;
+    return row ? qn__token_row_note(row->left, row->token[parts->ranks], parts->own, err) : QN_OK;
+}
+
 static qn_status finish_once(qn_parts *parts, qn_error *err) {
     qn_data *own = parts->own;
     qn__late_digest_free(own->late);
     own->late = NULL;
     qn_status status = qn__parts_digest(parts, err);
+    if (status == QN_OK) {
+        status = qn__late_digest_create(own, &own->late, err);
+        if (status == QN_OK)
+            status = qn__parts_keep_tokenizer(parts, err);
+        status = qn__parts_agree(parts, status, err);
+    }
     if (status == QN_OK)
-        status = qn__parts_agree(parts, qn__late_digest_create(own, &own->late, err), err);
-    return status;
+        status = qn__parts_notes(parts, err);
+    return status == QN_OK ? qn__parts_agree(parts, note_left(parts, err), err) : status;
 }
 
 static qn_status finish(qn_parts *parts, qn_error *err) {
@@ -197,9 +222,7 @@ static qn_status finish(qn_parts *parts, qn_error *err) {
 /* The files of `lot`, or parts->given. */
 static qn_status open_lot(qn_parts *parts, qn__parts_lot *lot, const qn_data_options *options,
                           qn_error *err) {
-    qn_status status = qn__parts_agree(parts, check_options(options, err), err);
-    if (status == QN_OK)
-        status = gather_names(parts, lot, err);
+    qn_status status = gather_names(parts, lot, err);
     if (status == QN_OK)
         status = qn__parts_keep_paths(parts, lot, err);
     parts->options = *options;
@@ -232,7 +255,8 @@ static qn_parts *create(qn_cluster *cluster, qn_error *err) {
     parts->rank = cluster ? qn_cluster_rank(cluster) : 0;
     parts->first = qn__alloc(ranks + 1, sizeof *parts->first, err);
     parts->name = parts->first ? qn__alloc(ranks, sizeof *parts->name, err) : NULL;
-    parts->gone = parts->name ? qn__alloc(ranks, sizeof *parts->gone, err) : NULL;
+    parts->text = parts->name ? qn__alloc(ranks + 1, sizeof *parts->text, err) : NULL;
+    parts->gone = parts->text ? qn__alloc(ranks, sizeof *parts->gone, err) : NULL;
     parts->heads = parts->gone ? qn__alloc(1, sizeof *parts->heads, err) : NULL;
     if (parts->heads)
         return parts;
@@ -292,7 +316,10 @@ void qn_parts_close(qn_parts *parts) {
         qn__part_heads_release(parts, parts->heads);
     qn__free(parts->heads);
     qn__parts_drop_paths(parts);
+    qn__part_row_free(parts->row);
+    qn__free(parts->tokenizer);
     qn__free(parts->first);
+    qn__free(parts->text);
     qn__free(parts->name);
     qn__free(parts->gone);
     qn__free(parts->in_class);

@@ -5,6 +5,7 @@
 #include "data/cells/labels.h"
 #include "data/open/open_list.h"
 #include "data/parts/parts_heads.h"
+#include "data/parts/parts_tokens.h"
 #include "data/table/data_options.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -142,9 +143,13 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
         o.expected_features = parts->own->features; /* also where images of this part are grey */
     if (!p->encloses && !o.no_cache)
         o.no_cache = QN__NO_ENTRY;
+    qn__part_reading reading = {.is_row = 0};
+    qn__parts_know_tokenizer(parts, &o);
     if (status == QN_OK)
-        status = qn__data_open_list(&list, &o, out, err);
+        status = qn__data_open_list(&list, &o, &reading, out, err);
     qn__free(list.file);
+    if (status == QN_OK && parts->row)
+        status = qn__part_row_cut(parts, rank, &parts->options, *out, err);
     return status;
 }
 

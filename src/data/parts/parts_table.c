@@ -13,24 +13,22 @@
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_mend.h"
 #include "data/parts/parts_read.h"
+#include "data/parts/parts_tokens.h"
 #include "data/table/remote_rows.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUES, SEVERAL, LABELS, TARGETS, WEIGHTS, ARRAYS = QN__PART_ARRAYS };
+enum { VALUES, SEVERAL, LABELS, TARGETS, WEIGHTS, WINDOWS, ARRAYS = QN__PART_ARRAYS };
 
 /* Requests of one fill that are open at a time; bytes of a digest as text, with what is around. */
 enum { OPEN = 32, DIGEST = 72 };
 
-typedef struct array {
-    uint64_t begin, stride; /* in the space; bytes of an item, 0: there is no such array */
-} array;
-
 typedef struct whole {
     qn_parts *parts;
     char (*digest)[DIGEST]; /* of each part */
-    array array[ARRAYS];
+    qn__part_array array[ARRAYS];
+    uint64_t begin[ARRAYS]; /* in the space */
     qn__items *items;
     qn__fault_space *space;
     qn__part_rows rows;
@@ -57,6 +55,8 @@ static const uint8_t *array_of(const qn_data *part, uint32_t kind) {
         return (const uint8_t *)part->targets;
     case WEIGHTS:
         return (const uint8_t *)part->weights;
+    case WINDOWS:
+        return (const uint8_t *)part->window;
     }
     return NULL;
 }
@@ -65,14 +65,22 @@ static const qn_data *part_here(whole *w, uint32_t part) {
     return part == w->parts->rank ? w->parts->own : atomic_load(&w->adopted[part]);
 }
 
+/* Windows tell which text of a part they are of; in the whole others are before it. */
+static void number_windows(qn__text_window *window, uint64_t count, uint64_t before) {
+    for (uint64_t i = 0; i < count; ++i)
+        window[i].text += before;
+}
+
 static int copy_piece(void *user, uint32_t part, const qn__item_piece *piece, void *to) {
     whole *w = user;
     const qn_data *here = part_here(w, part);
-    const uint64_t stride = piece->array < ARRAYS ? w->array[piece->array].stride : 0;
-    const uint64_t bytes = here ? here->items * stride : 0;
-    if (!here || piece->offset > bytes || piece->bytes > bytes - piece->offset)
+    const int known = here && piece->array < ARRAYS && w->array[piece->array].stride;
+    const uint64_t bytes = known ? qn__part_array_bytes(w->array[piece->array], here->items) : 0;
+    if (!known || piece->offset > bytes || piece->bytes > bytes - piece->offset)
         return 0;
     memcpy(to, array_of(here, piece->array) + piece->offset, piece->bytes);
+    if (piece->array == WINDOWS)
+        number_windows(to, piece->bytes / sizeof(qn__text_window), w->parts->text[part]);
     return 1;
 }
 
@@ -146,9 +154,14 @@ static void fetch(filling *f, uint32_t part, const qn__item_piece *piece, uint8_
 
 /* The bytes from..end-1 of an array of the whole, of each rank that has some. */
 static void fetch_array(filling *f, uint32_t k, uint64_t from, uint64_t end, uint8_t *to) {
-    const uint64_t stride = f->whole->array[k].stride, *first = f->whole->parts->first;
-    for (uint32_t part = 0; part < f->whole->parts->ranks && f->status == QN_OK; ++part) {
-        const uint64_t begin = first[part] * stride, after = first[part + 1] * stride;
+    const qn_parts *parts = f->whole->parts;
+    const qn__part_array array = f->whole->array[k];
+    for (uint32_t part = 0; part < parts->ranks && f->status == QN_OK; ++part) {
+        const uint64_t rows = parts->first[part + 1] - parts->first[part];
+        const int last = parts->first[part + 1] == qn__parts_items(parts);
+        const uint64_t begin = parts->first[part] * array.stride;
+        const uint64_t after =
+            begin + (last ? qn__part_array_bytes(array, rows) : rows * array.stride);
         const uint64_t low = from > begin ? from : begin, high = end < after ? end : after;
         if (low < high)
             fetch(f, part, &(qn__item_piece){k, (uint32_t)(high - low), low - begin},
@@ -178,7 +191,7 @@ static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, q
     filling f = {.whole = w, .err = err};
     memset(to, 0, count);
     for (uint32_t k = 0; k < ARRAYS && f.status == QN_OK; ++k) {
-        const uint64_t begin = w->array[k].begin, end = begin + rows * w->array[k].stride;
+        const uint64_t begin = w->begin[k], end = begin + qn__part_array_bytes(w->array[k], rows);
         const uint64_t low = first > begin ? first : begin;
         const uint64_t high = first + count < end ? first + count : end;
         if (low < high)
@@ -252,15 +265,19 @@ static uint64_t lay_out(whole *w, uint64_t *droppable) {
     const qn_data *like = first_of(w->parts), *own = w->parts->own;
     const uint64_t rows = qn__parts_items(w->parts), block = QN__FAULT_BLOCK;
     const int masks = like->several && like->several->height;
-    const uint64_t stride[ARRAYS] = {qn__data_stride(own), like->several ? like->several->each : 0,
+    const uint64_t stride[ARRAYS] = {qn__data_step(own),
+                                     like->several ? like->several->each : 0,
                                      like->labels ? sizeof(int32_t) : 0,
                                      like->targets ? sizeof(float) : 0,
-                                     like->weights ? sizeof(float) : 0};
+                                     like->weights ? sizeof(float) : 0,
+                                     own->window ? sizeof *own->window : 0};
     uint64_t at = 0;
     for (uint32_t k = 0; k < ARRAYS; ++k) {
-        w->array[k] = (array){at, stride[k]};
+        w->array[k] = (qn__part_array){stride[k], k ? 0 : qn__data_stride(own) - stride[k]};
+        w->begin[k] = at;
+        const uint64_t bytes = qn__part_array_bytes(w->array[k], rows) + QN__DATA_MARGIN;
         if (stride[k])
-            at = (at + rows * stride[k] + QN__DATA_MARGIN + block - 1) / block * block;
+            at = (at + bytes + block - 1) / block * block;
         *droppable = k == VALUES || (masks && k == SEVERAL) ? at : *droppable;
     }
     return at;
@@ -271,6 +288,7 @@ static qn_status describe(whole *w, qn_data **out, qn_error *err) {
     const qn_data *first = first_of(w->parts);
     qn_data like = *w->parts->own;
     void *values = qn__alloc(1, qn__data_stride(&like), err); /* of the item: nobody reads them */
+    qn__text_window window = {0, 0};
     int32_t label = 0;
     float number = 1;
     like.items = 1;
@@ -282,6 +300,7 @@ static qn_status describe(whole *w, qn_data **out, qn_error *err) {
     like.labels = first->labels ? &label : NULL;
     like.targets = first->targets ? &number : NULL;
     like.weights = first->weights ? &number : NULL;
+    like.window = like.window ? &window : NULL;
     snprintf(like.digest, sizeof like.digest, "%s", w->parts->digest);
     const uint64_t bytes = qn__data_snapshot_bytes(&like);
     w->snapshot = values ? qn__alloc(1, bytes, err) : NULL;
@@ -297,13 +316,15 @@ static void point(whole *w, qn_data *data) {
     data->values = memory;
     /* Nobody writes to labels; the pointers are not const for those who allocate them. */
     if (data->several)
-        data->several->target = (uint8_t *)(uintptr_t)(memory + w->array[SEVERAL].begin);
+        data->several->target = (uint8_t *)(uintptr_t)(memory + w->begin[SEVERAL]);
     if (data->labels)
-        data->labels = (int32_t *)(uintptr_t)(memory + w->array[LABELS].begin);
+        data->labels = (int32_t *)(uintptr_t)(memory + w->begin[LABELS]);
     if (data->targets)
-        data->targets = (float *)(uintptr_t)(memory + w->array[TARGETS].begin);
+        data->targets = (float *)(uintptr_t)(memory + w->begin[TARGETS]);
     if (data->weights)
-        data->weights = (float *)(uintptr_t)(memory + w->array[WEIGHTS].begin);
+        data->weights = (float *)(uintptr_t)(memory + w->begin[WEIGHTS]);
+    if (data->window)
+        data->window = (qn__text_window *)(uintptr_t)(memory + w->begin[WINDOWS]);
     data->classes = w->parts->own->classes;
     data->memory = w;
     data->release = release;
@@ -337,14 +358,6 @@ static qn_status note_parts(const qn_parts *parts, qn_data *data, qn_error *err)
     return qn__data_add_note(data, text, err);
 }
 
-/* Bytes of an item in all arrays. */
-static uint64_t item_bytes(const whole *w) {
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < ARRAYS; ++k)
-        bytes += w->array[k].stride;
-    return bytes;
-}
-
 /* The part of which rank `rank` keeps copy k, from 1: where the rank of a part ends, the next ones
  * are asked for it (cluster/items.h). */
 static uint32_t copied(const qn_parts *parts, uint32_t rank, uint32_t k) {
@@ -363,7 +376,7 @@ static qn_status note_copies(const whole *w, qn_data *data, qn_error *err) {
     for (uint32_t r = 0; r < parts->ranks; ++r) {
         uint64_t bytes = 0;
         for (uint32_t k = 1; k < copies_of(parts); ++k)
-            bytes += qn__parts_copy_bytes(parts, copied(parts, r, k), item_bytes(w));
+            bytes += qn__parts_copy_bytes(parts, copied(parts, r, k), w->array);
         most = bytes > most ? bytes : most;
     }
     if (most == 0)
@@ -375,16 +388,15 @@ static qn_status note_copies(const whole *w, qn_data *data, qn_error *err) {
 
 static qn_status copy_parts(whole *w, qn_error *err) {
     const qn_parts *parts = w->parts;
-    uint64_t stride[ARRAYS];
     qn_status status = QN_OK;
-    for (uint32_t k = 0; k < ARRAYS; ++k)
-        stride[k] = w->array[k].stride;
     for (uint32_t k = 1; k < copies_of(parts) && status == QN_OK; ++k) {
         const uint32_t part = copied(parts, parts->rank, k);
         qn_data *copy = NULL;
         if (parts->first[part] == parts->first[part + 1])
             continue;
-        status = qn__parts_copy(w->items, parts, part, stride, &copy, err);
+        status = qn__parts_copy(w->items, parts, part, w->array, &copy, err);
+        if (status == QN_OK && copy->window)
+            number_windows(copy->window, copy->items, 0 - parts->text[part]);
         if (status == QN_OK)
             atomic_store(&w->adopted[part], copy);
     }
@@ -415,14 +427,21 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
         status = describe(w, out, err);
     if (status == QN_OK)
         status = note_parts(parts, *out, err);
+    if (status == QN_OK && parts->own->note)
+        status = qn__data_add_note(*out, parts->own->note, err);
     if (status == QN_OK)
         status = note_copies(w, *out, err);
     if (status == QN_OK)
         status = qn__fault_space_create(bytes, droppable, kept, &filler, &w->space, err);
     if (status == QN_OK)
         status = qn__items_create(parts->cluster, w->number, &holder, &w->items, err);
-    w->rows = (qn__part_rows){w->items,     parts->own,  parts->first,
-                              parts->ranks, parts->rank, w->array[VALUES].stride};
+    w->rows = (qn__part_rows){.items = w->items,
+                              .local = parts->own,
+                              .first = parts->first,
+                              .ranks = parts->ranks,
+                              .rank = parts->rank,
+                              .step = w->array[VALUES].stride,
+                              .stride = qn__data_stride(parts->own)};
     if (status == QN_OK)
         point(w, *out);
     return status;
@@ -430,11 +449,9 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
 
 /* What a table has that does not travel in parts; NULL: nothing. */
 static const char *unsupported(const qn_data *own) {
-    return own->listed || own->words || own->window    ? "texts"
-           : own->wide || own->kept                    ? "numbers that float32 cannot hold"
-           : own->context || *own->tokens              ? "tokens"
-           : own->type != QN_U8 && own->type != QN_F32 ? "values of this type"
-                                                       : NULL;
+    return own->listed || own->words ? "texts"
+           : own->wide || own->kept  ? "numbers that float32 cannot hold"
+                                     : NULL;
 }
 
 static qn_status check_kind(const qn_parts *parts, qn_error *err) {

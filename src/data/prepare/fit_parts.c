@@ -24,7 +24,7 @@ int qn__own_items_of(const qn_data *data, const float *weights, qn__own_items *o
     if (data->index)
         out->items.index += from;
     else
-        out->items.values += from * qn__data_stride(data);
+        out->items.values += from * qn__data_step(data);
     out->weights = weights ? weights + from : NULL;
     return 1;
 }

@@ -87,6 +87,7 @@ struct qn_data {
     qn__text_list *listed; /* has the texts of one column, which are no categories then; NULL: none.
                               Of a table alone */
     const struct qn__table_space *buffer; /* while it is read: table_space.h; else NULL */
+    struct qn__part_reading *part;        /* while it is read: part_reading.h; NULL: it is all */
     /* The file in which the values lie, where memory may not hold them; else NULL. A view's is its
      * table's. */
     const struct qn__mapped_file *in_file;
@@ -123,7 +124,7 @@ static inline qn__text_window qn__data_window(const qn_data *data, uint64_t item
 
 /* The number of texts; of items, where each is one. */
 static inline uint64_t qn__data_texts(const qn_data *data) {
-    return qn__data_window(data, data->items - 1).text + 1;
+    return data->items > 0 ? qn__data_window(data, data->items - 1).text + 1 : 0;
 }
 
 /* The first token of an item that counts as a target: an earlier window has those before it. */
@@ -212,6 +213,11 @@ void qn__data_values_digest(const qn_data *table, qn__pool *pool, uint8_t digest
 
 /* SHA-256 of one block of numbers of `width` bytes, as little-endian ones. */
 void qn__digest_block(const void *bytes, size_t size, int width, uint8_t digest[32]);
+
+/* The same of items of `item` bytes, of which each begins `step` bytes after the one before: of
+ * `size` bytes from `at` on, as if they followed one another. */
+void qn__digest_items(const void *items, size_t item, size_t step, size_t at, size_t size,
+                      int width, uint8_t digest[32]);
 
 /* D of the values, the labels or targets, and the weights, of those that the table has. */
 typedef struct qn__data_digests {

@@ -97,6 +97,18 @@ void qn__digest_block(const void *bytes, size_t size, int width, uint8_t digest[
     qn__sha256_end(&hash, digest);
 }
 
+void qn__digest_items(const void *items, size_t item, size_t step, size_t at, size_t size,
+                      int width, uint8_t digest[32]) {
+    const blocks work = {.bytes = items, .item = item, .step = step, .width = width};
+    qn__sha256 hash;
+    qn__sha256_begin(&hash);
+    if (step == item)
+        add_numbers(&hash, work.bytes + at, size, width);
+    else
+        add_items(&hash, &work, at, size);
+    qn__sha256_end(&hash, digest);
+}
+
 /* D(bytes) of docs/exactness.md 2.2. */
 static void hash_all(blocks *work, qn__pool *pool, uint8_t digest[32]) {
     const size_t all = work->size / BLOCK + (work->size % BLOCK != 0);

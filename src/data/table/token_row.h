@@ -6,8 +6,14 @@
 
 /* Makes items of context + 1 tokens of a table of items of one token, where they lie. `path` is for
  * messages. A note says how many tokens at the end are left out. Fails with QN_INPUT where the
- * tokens do not fill one item, or `context` is 0. */
+ * tokens do not fill one item, or `context` is 0. A part of a row is not cut (part_reading.h). */
 qn_status qn__token_row_cut(qn_data *data, uint32_t context, const char *path, qn_error *err);
+
+/* Fails as above for a row of so many tokens. */
+qn_status qn__token_row_check(uint64_t tokens, uint32_t context, const char *path, qn_error *err);
+
+/* Adds that note, if tokens are left. Fails with QN_MEMORY. */
+qn_status qn__token_row_note(uint64_t left, uint64_t tokens, qn_data *data, qn_error *err);
 
 /* Fails with QN_INPUT: items of a corpus have neither labels nor weights. */
 qn_status qn__token_row_refuse_labels(const char *path, qn_error *err);

@@ -2,6 +2,7 @@
 #include "data/tokens/corpus_table.h"
 
 #include "base/memory.h"
+#include "data/table/part_reading.h"
 #include "data/table/table_space.h"
 #include "data/table/token_row.h"
 #include "data/tokens/data_tokenizer.h"
@@ -58,13 +59,19 @@ static qn_status add_numbers(qn_data *data, const uint32_t *numbers, uint64_t co
 /* Adds the tokens of texts; `follows`: others came before. */
 static qn_status add_texts(qn_data *data, const qn_tokenizer *t, const qn__corpus *corpus,
                            int follows, uint64_t *capacity, int threads, qn_error *err) {
-    qn__documents d = {.text = corpus->text, .count = corpus->count, .follows = follows};
+    qn__part_reading *part = data->part;
+    qn__documents d = {
+        .text = corpus->text, .count = corpus->count, .follows = follows || part != NULL};
     qn__token_ids ids = {0};
     uint32_t used = 0;
     const size_t block = qn__token_block();
     qn_status status = qn__token_threads((uint32_t)threads, &used, err);
     if (status == QN_OK)
         status = qn__token_end_of_text(t, &d.end, err);
+    if (part && part->documents == 0 && d.count > 0)
+        part->before = (uint32_t)d.end.count;
+    if (part)
+        part->documents += d.count;
     while (status == QN_OK && d.at < d.count) {
         ids.count = 0;
         status = qn__token_encode_some(t, &d, block, used, &ids, err);

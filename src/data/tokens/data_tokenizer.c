@@ -14,17 +14,20 @@ static const char *after_colon(const qn_data_options *o) {
 
 static int is_number(const char *text) { return text[strspn(text, "0123456789")] == '\0'; }
 
+int qn__data_tokenizer_learns(const qn_data_options *o) {
+    return o->tokens && !o->expected_tokenizer && qn__tokenizer_learns(o->tokens);
+}
+
 /* The tokenizer of a model, or the one that the options name. */
-static qn_status make(const qn__learned_from *from, const qn_data_options *o, qn_tokenizer **out,
-                      qn_error *err) {
+static qn_status make(const qn__learned_from *from, const qn_data_options *o,
+                      const qn__part_reading *part, qn_tokenizer **out, qn_error *err) {
     const char *known = o->expected_tokenizer, *after = after_colon(o);
     /* A file that the user names is compared with the model's; what would be learned is not. */
     if (known && (!after || is_number(after)))
         return qn_tokenizer_from_json(known, strlen(known), out, err);
-    const uint32_t threads = (uint32_t)o->threads;
-    return from->path
-               ? qn_tokenizer_open(o->tokens, from->path, (uint32_t)from->count, threads, out, err)
-               : qn__tokenizer_learn(o->tokens, from->text, from->count, threads, out, err);
+    const uint32_t threads = (uint32_t)o->threads, count = (uint32_t)from->count;
+    return from->path ? qn__tokenizer_open(o->tokens, from->path, count, threads, part, out, err)
+                      : qn__tokenizer_learn(o->tokens, from->text, count, threads, part, out, err);
 }
 
 /* A number of tokens to learn, where a model has learned them. */
@@ -57,7 +60,7 @@ static qn_status check(const qn_tokenizer *t, const qn_data_options *o, qn_data 
 qn_status qn__data_tokenizer(const qn__learned_from *from, const qn_data_options *o, qn_data *data,
                              qn_tokenizer **out, qn_error *err) {
     *out = NULL;
-    qn_status status = make(from, o, out, err);
+    qn_status status = make(from, o, data->part, out, err);
     if (status == QN_OK)
         status = check(*out, o, data, err);
     /* The largest number of a type is not a token. */

@@ -18,4 +18,8 @@ typedef struct qn__learned_from {
 qn_status qn__data_tokenizer(const qn__learned_from *from, const qn_data_options *options,
                              qn_data *data, qn_tokenizer **out, qn_error *err);
 
+/* Whether the tokenizer of the options is learned from the texts: by all ranks together where the
+ * data are in parts (part_reading.h). */
+int qn__data_tokenizer_learns(const qn_data_options *options);
+
 #endif

@@ -80,13 +80,26 @@ static qn_tokenizer *make(const qn__token_kind *kind, qn_error *err) {
     return t;
 }
 
+/* `part`: other ranks count other texts; NULL: there are none. */
+static qn_status count_words(const qn__token_kind *kind, const char *after,
+                             const qn__token_text *texts, size_t count, uint32_t threads,
+                             const qn__part_reading *part, qn__word_table *words, qn_error *err) {
+    qn_status status = kind->count ? kind->count(after, texts, count, threads, words, err) : QN_OK;
+    return kind->count && part ? part->join(part->user, words, status, err) : status;
+}
+
 static qn_status learn(const qn__token_kind *kind, const char *after, const qn__token_text *texts,
-                       size_t count, uint32_t threads, qn_tokenizer **out, qn_error *err) {
-    qn_tokenizer *t = make(kind, err);
-    if (!t)
-        return QN_MEMORY;
-    const qn_status status = kind->learn(after, texts, count, threads, &t->state, err);
-    return complete(t, status, out, err);
+                       size_t count, uint32_t threads, const qn__part_reading *part,
+                       qn_tokenizer **out, qn_error *err) {
+    qn__word_table words = {0};
+    qn_tokenizer *t = NULL;
+    qn_status status = count_words(kind, after, texts, count, threads, part, &words, err);
+    if (status == QN_OK)
+        status = (t = make(kind, err)) ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && kind->learn)
+        status = kind->learn(after, &words, &t->state, err);
+    qn__word_table_release(&words);
+    return t ? complete(t, status, out, err) : status;
 }
 
 /* The kind that a text is of; NULL: of none. */
@@ -147,7 +160,7 @@ static qn_status read_file(const char *path, const qn__token_kind *kind, qn_toke
         const char *name = kind ? kind->name : "file";
         qn__fail(err, QN_USAGE, "%s needs a file", name);
         return qn__remedy(err, QN_USAGE, "write %s:tokenizer.json%s", name,
-                          kind && kind->learns ? ", or bpe:8000 to learn 8000 tokens" : "");
+                          kind && kind->count ? ", or bpe:8000 to learn 8000 tokens" : "");
     }
     qn__bytes bytes = {0};
     qn_status status = qn__file_read(path, &bytes, err);
@@ -162,7 +175,7 @@ static qn_status read_file(const char *path, const qn__token_kind *kind, qn_toke
 
 /* Whether a text asks for a vocabulary that is learned: not where it names a file. */
 static int is_learned(const qn__token_kind *kind, const char *after) {
-    return kind && kind->learns &&
+    return kind && kind->count &&
            (!kind->is_file || (after && *after && !after[strspn(after, "0123456789")]));
 }
 
@@ -179,11 +192,15 @@ static qn_status need_corpus(const char *which, int given, int learned, qn_error
     return qn__remedy(err, QN_INPUT, "name the files of the corpus");
 }
 
-qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_t count,
-                            uint32_t threads, qn_tokenizer **out, qn_error *err) {
-    QN__OWN_FLOATS;
-    QN__NEED_OUT(out, err);
-    QN__NEED(which, err);
+int qn__tokenizer_learns(const char *which) {
+    const qn__token_kind *kind;
+    const char *after;
+    return find_kind(which, &kind, &after, NULL) == QN_OK && is_learned(kind, after);
+}
+
+qn_status qn__tokenizer_open(const char *which, const char *const *paths, uint32_t count,
+                             uint32_t threads, const qn__part_reading *part, qn_tokenizer **out,
+                             qn_error *err) {
     const qn__token_kind *kind;
     const char *after;
     qn_status status = find_kind(which, &kind, &after, err);
@@ -197,7 +214,7 @@ qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_
     if (status == QN_OK)
         status = is_read(kind, after)
                      ? read_file(after, kind, out, err)
-                     : learn(kind, after, corpus.text, corpus.count, threads, out, err);
+                     : learn(kind, after, corpus.text, corpus.count, threads, part, out, err);
     status = qn__corpus_end(&corpus, status, err);
     if (status != QN_OK) {
         qn_tokenizer_free(*out);
@@ -207,19 +224,28 @@ qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_
     return status;
 }
 
+qn_status qn_tokenizer_open(const char *which, const char *const *paths, uint32_t count,
+                            uint32_t threads, qn_tokenizer **out, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_OUT(out, err);
+    QN__NEED(which, err);
+    return qn__tokenizer_open(which, paths, count, threads, NULL, out, err);
+}
+
 qn_status qn__tokenizer_learn(const char *which, const qn__token_text *texts, size_t count,
-                              uint32_t threads, qn_tokenizer **out, qn_error *err) {
+                              uint32_t threads, const qn__part_reading *part, qn_tokenizer **out,
+                              qn_error *err) {
     const qn__token_kind *kind;
     const char *after;
     qn_status status = find_kind(which, &kind, &after, err);
     if (status == QN_OK)
         status = qn__token_threads(threads, &threads, err);
     if (status == QN_OK)
-        status = need_corpus(which, count > 0, is_learned(kind, after), err);
+        status = need_corpus(which, count > 0 || part, is_learned(kind, after), err);
     if (status != QN_OK)
         return status;
     return is_read(kind, after) ? read_file(after, kind, out, err)
-                                : learn(kind, after, texts, count, threads, out, err);
+                                : learn(kind, after, texts, count, threads, part, out, err);
 }
 
 qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_t size, uint32_t threads,
@@ -230,7 +256,7 @@ qn_status qn_tokenizer_learn(const char *which, const void *corpus, size_t size,
     if (size)
         QN__NEED(corpus, err);
     const qn__token_text text = {corpus, size};
-    return qn__tokenizer_learn(which, &text, size != 0, threads, out, err);
+    return qn__tokenizer_learn(which, &text, size != 0, threads, NULL, out, err);
 }
 
 qn_status qn_tokenizer_from_json(const char *json, size_t size, qn_tokenizer **out, qn_error *err) {

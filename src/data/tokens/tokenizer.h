@@ -2,6 +2,7 @@
 #ifndef QN_DATA_TOKENS_TOKENIZER_H
 #define QN_DATA_TOKENS_TOKENIZER_H
 
+#include "data/table/part_reading.h"
 #include "data/tokens/models/token_kind.h"
 #include <pthread.h>
 
@@ -29,9 +30,17 @@ struct qn_tokens {
  * are too many. */
 qn_status qn__token_threads(uint32_t threads, uint32_t *out, qn_error *err);
 
-/* As qn_tokenizer_open, with a corpus of `count` texts in memory. */
+/* Whether `which` names a tokenizer that is learned from a corpus. */
+int qn__tokenizer_learns(const char *which);
+
+/* As qn_tokenizer_open. `part`: the corpus has parts that other ranks read; NULL: this is all. */
+qn_status qn__tokenizer_open(const char *which, const char *const *paths, uint32_t count,
+                             uint32_t threads, const qn__part_reading *part, qn_tokenizer **out,
+                             qn_error *err);
+/* The same with a corpus of `count` texts in memory. */
 qn_status qn__tokenizer_learn(const char *which, const qn__token_text *texts, size_t count,
-                              uint32_t threads, qn_tokenizer **out, qn_error *err);
+                              uint32_t threads, const qn__part_reading *part, qn_tokenizer **out,
+                              qn_error *err);
 
 /* Appends the tokens of a text, on several threads. */
 qn_status qn__token_encode(const qn_tokenizer *tokenizer, const uint8_t *text, size_t size,

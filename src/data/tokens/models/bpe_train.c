@@ -345,24 +345,29 @@ static qn_status read_wanted(const char *after, uint32_t *wanted, qn_error *err)
     return qn__remedy(err, QN_USAGE, "write bpe:8000 to learn 8000 tokens");
 }
 
-qn_status qn__bpe_train(const char *after, const qn__token_text *corpus, size_t count,
-                        uint32_t threads, void **state, qn_error *err) {
-    training t = {0};
-    qn__word_table words = {0};
+qn_status qn__bpe_count(const char *after, const qn__token_text *corpus, size_t count,
+                        uint32_t threads, qn__word_table *words, qn_error *err) {
+    uint32_t wanted;
     void *cutter = NULL;
-    qn_status status = read_wanted(after, &t.wanted, err);
+    qn_status status = read_wanted(after, &wanted, err);
     if (status == QN_OK)
         status = make_bpe(NULL, &cutter, err);
     if (status == QN_OK)
-        status = count_words(cutter, corpus, count, threads, &words, err);
+        status = count_words(cutter, corpus, count, threads, words, err);
+    qn__bpe_release(cutter);
+    return status;
+}
+
+qn_status qn__bpe_train(const char *after, qn__word_table *words, void **state, qn_error *err) {
+    training t = {0};
+    qn_status status = read_wanted(after, &t.wanted, err);
     if (status == QN_OK)
-        status = spell(&t, &words, err);
-    qn__word_table_release(&words);
+        status = spell(&t, words, err);
+    qn__word_table_release(words);
     if (status == QN_OK)
         status = learn_merges(&t, err);
     if (status == QN_OK)
         status = make_bpe(&t, state, err);
-    qn__bpe_release(cutter);
     release(&t);
     return status;
 }

@@ -4,8 +4,9 @@
 
 #include "data/tokens/models/token_kind.h"
 
-/* As qn__token_kind.learn: `after` is the number of tokens, from 257 on. */
-qn_status qn__bpe_train(const char *after, const qn__token_text *corpus, size_t count,
-                        uint32_t threads, void **state, qn_error *err);
+/* As qn__token_kind.count and .learn: `after` is the number of tokens, from 257 on. */
+qn_status qn__bpe_count(const char *after, const qn__token_text *corpus, size_t count,
+                        uint32_t threads, qn__word_table *words, qn_error *err);
+qn_status qn__bpe_train(const char *after, qn__word_table *words, void **state, qn_error *err);
 
 #endif

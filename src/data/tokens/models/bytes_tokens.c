@@ -4,12 +4,6 @@
 
 enum { BYTES = 256 };
 
-static qn_status learn(const char *after, const qn__token_text *corpus, size_t count,
-                       uint32_t threads, void **state, qn_error *err) {
-    (void)after, (void)corpus, (void)count, (void)threads, (void)state, (void)err;
-    return QN_OK;
-}
-
 static qn_status read(const qn__json_node *root, void **state, qn_error *err) {
     if (qn__json_count(root) != 1)
         return qn__token_json_wrong(err, "\"bytes\" has members that it does not need");
@@ -53,7 +47,6 @@ static void decode(const void *state, const uint32_t *tokens, uint64_t count,
 
 const qn__token_kind qn__token_bytes_kind = {.name = "bytes",
                                              .keeps_bytes = 1,
-                                             .learn = learn,
                                              .read = read,
                                              .write = write,
                                              .size = size_of,

@@ -45,15 +45,45 @@ static chars_state *make(void **state, qn_error *err) {
     return s && s->number ? s : NULL;
 }
 
-static qn_status learn(const char *after, const qn__token_text *corpus, size_t count,
-                       uint32_t threads, void **state, qn_error *err) {
+/* A character that occurs is counted once, as a word of four bytes. */
+enum { WORD = 4 };
+
+static qn_status count_one(uint32_t character, qn__word_table *words, qn_error *err) {
+    char word[WORD];
+    for (int k = 0; k < WORD; k++)
+        word[k] = (char)(character >> 8 * k);
+    return qn__word_add(words, word, WORD, 1, NULL, err);
+}
+
+static qn_status count(const char *after, const qn__token_text *corpus, size_t texts,
+                       uint32_t threads, qn__word_table *words, qn_error *err) {
     (void)after, (void)threads;
+    uint8_t *occurs = qn__alloc(QN__CHARACTERS, 1, err);
+    qn_status status = occurs ? QN_OK : QN_MEMORY;
+    for (size_t k = 0; occurs && k < texts; k++)
+        for (size_t at = 0, length; at < corpus[k].size; at += length)
+            occurs[qn__character(corpus[k].bytes + at, corpus[k].size - at, &length)] = 1;
+    for (uint32_t c = 0; status == QN_OK && c < QN__CHARACTERS; c++)
+        if (occurs[c])
+            status = count_one(c, words, err);
+    qn__free(occurs);
+    return status;
+}
+
+static qn_status learn(const char *after, qn__word_table *words, void **state, qn_error *err) {
+    (void)after;
     chars_state *s = make(state, err);
     if (!s)
         return QN_MEMORY;
-    for (size_t k = 0; k < count; k++)
-        for (size_t at = 0, length; at < corpus[k].size; at += length)
-            s->number[qn__character(corpus[k].bytes + at, corpus[k].size - at, &length)] = 1;
+    for (uint32_t k = 0; k < words->count; k++) {
+        const qn__word *w = &words->word[k];
+        uint32_t c = w->size == WORD ? 0 : QN__CHARACTERS;
+        for (uint32_t b = 0; b < WORD && w->size == WORD; b++)
+            c |= (uint32_t)(uint8_t)qn__word_bytes(words, w)[b] << 8 * b;
+        if (c >= QN__CHARACTERS)
+            return qn__fail(err, QN_FORMAT, "what was counted is not a character");
+        s->number[c] = 1;
+    }
     return number_characters(s, err);
 }
 
@@ -120,7 +150,7 @@ static qn_status encode(const void *state, void *worker, const uint8_t *text, si
 
 const qn__token_kind qn__token_chars_kind = {.name = "chars",
                                              .keeps_bytes = 1,
-                                             .learns = 1,
+                                             .count = count,
                                              .learn = learn,
                                              .read = read,
                                              .write = write,

@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "data/tokens/models/token_frame.h"
 #include "data/tokens/models/token_ids.h"
+#include "data/tokens/models/word_table.h"
 
 /* Numbers of tokens are below this, so that float32 has each of them. */
 enum { QN__TOKENS_MOST = 1 << 24 };
@@ -28,15 +29,18 @@ typedef struct qn__token_kind {
     const char *name;  /* in JSON, and the text before a colon */
     const char *model; /* the type of its model in a tokenizer.json; NULL: its text is none */
     const char *takes; /* what may stand after the colon, for messages; NULL: nothing */
-    int learns;        /* 1: from a corpus */
     int ends;          /* 1: it may have a token that stands between two documents */
     int keeps_bytes;   /* 1: the bytes of a text are those of its tokens, but for the unknown one */
     int is_file;       /* 1: a file with its text stands after the colon, unless it is a number */
 
-    /* Makes the state from a corpus. `after` is the text after the colon, NULL where there is none.
-     * After a failure the caller frees what *state is then. */
-    qn_status (*learn)(const char *after, const qn__token_text *corpus, size_t count,
-                       uint32_t threads, void **state, qn_error *err);
+    /* Counts in a corpus what `learn` needs; `words` is {0} before, and the caller's in any case.
+     * Counts of several corpora may be added. `after` is the text after the colon, NULL where there
+     * is none. NULL: nothing is learned. */
+    qn_status (*count)(const char *after, const qn__token_text *corpus, size_t count,
+                       uint32_t threads, qn__word_table *words, qn_error *err);
+    /* Makes the state from counts, whose order does not matter; it may take their memory. After a
+     * failure the caller frees what *state is then. NULL: there is no state. */
+    qn_status (*learn)(const char *after, qn__word_table *words, void **state, qn_error *err);
     /* Makes it from the root of a JSON text, of which everything is checked. */
     qn_status (*read)(const qn__json_node *root, void **state, qn_error *err);
     /* Writes the canonical text, with what is put around a text. */

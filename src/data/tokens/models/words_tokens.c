@@ -71,23 +71,30 @@ static qn_status read_limit(const char *after, uint64_t *most, qn_error *err) {
     return qn__remedy(err, QN_USAGE, "write words:20000, or words alone for all of them");
 }
 
-static qn_status learn(const char *after, const qn__token_text *corpus, size_t count,
-                       uint32_t threads, void **state, qn_error *err) {
+static qn_status count(const char *after, const qn__token_text *corpus, size_t texts,
+                       uint32_t threads, qn__word_table *words, qn_error *err) {
     (void)threads;
+    uint64_t most;
+    qn_status status = read_limit(after, &most, err);
+    for (size_t k = 0; status == QN_OK && k < texts; k++)
+        status = count_words(words, &corpus[k], err);
+    return status;
+}
+
+static qn_status learn(const char *after, qn__word_table *words, void **state, qn_error *err) {
     uint64_t most;
     qn_status status = read_limit(after, &most, err);
     words_state *s = *state = status == QN_OK ? qn__alloc(1, sizeof *s, err) : NULL;
     if (!s)
         return status == QN_OK ? QN_MEMORY : status;
-    for (size_t k = 0; status == QN_OK && k < count; k++)
-        status = count_words(&s->table, &corpus[k], err);
-    if (status == QN_OK && !after && s->table.count >= most) {
+    s->table = *words;
+    *words = (qn__word_table){0};
+    if (!after && s->table.count >= most) {
         qn__fail(err, QN_INPUT, "the corpus has %u different words and other characters",
                  (unsigned)s->table.count);
         return qn__remedy(err, QN_INPUT, "keep the most frequent ones: words:100000");
     }
-    return status == QN_OK ? qn__word_order(&s->table, more_frequent, (uint32_t)most - 1, err)
-                           : status;
+    return qn__word_order(&s->table, more_frequent, (uint32_t)most - 1, err);
 }
 
 /* A string of the vocabulary is a word, a number another character. */
@@ -213,7 +220,7 @@ static void decode(const void *state, const uint32_t *tokens, uint64_t count,
 
 const qn__token_kind qn__token_words_kind = {.name = "words",
                                              .takes = "a number of tokens, as in words:20000",
-                                             .learns = 1,
+                                             .count = count,
                                              .learn = learn,
                                              .read = read,
                                              .write = write,
