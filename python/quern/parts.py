@@ -67,9 +67,10 @@ class Parts(Data):
     If a rank ends, another one reads the part again from its files. A part from memory is lost with its
     rank, unless ``copies`` is more than 1: the others raise a `FileError` that names it.
 
-    `values`, `labels` and `targets` are filled when they are touched, so all ranks keep the table until none
-    reads them. What cannot be fetched is 0, and the next call of all ranks raises the error. System calls
-    cannot read them: ``numpy.save`` needs a copy, ``numpy.array(parts.values)``.
+    `values`, `labels` and `targets` are filled when they are touched. So all ranks keep the table, and run,
+    until none reads them: a call of all ranks after it, such as ``describe``, makes sure. What cannot be
+    fetched is 0, and only the next call of all ranks raises the error. System calls cannot read them:
+    ``numpy.save`` needs a copy, ``numpy.array(parts.values)``.
     """
 
     def __init__(self, data=None, labels=None, *, part_cache=0, copies=1, **columns):
