@@ -103,7 +103,8 @@ def large(quern, run, tmp_path, cache, quick):
         "--recipe", "first.json")
 
     def call(limits, *words, status=0, wrapper=()):
-        done = subprocess.run([*wrapper, quern, "run", "--kernel", "k.c", "--in", "x=x.npy", "--in", "u=x.npy", "--out", "o=o.npy",
+        own = () if any("%r" in str(word) for word in words) else ("--out", "o=o.npy")
+        done = subprocess.run([*wrapper, quern, "run", "--kernel", "k.c", "--in", "x=x.npy", "--in", "u=x.npy", *own,
                                *map(str, words)], cwd=tmp_path, capture_output=True, text=True,
                               preexec_fn=limited(limits),
                               env={"PATH": "/usr/bin:/bin", "QUERN_CACHE": str(cache), "CC": quick})
@@ -128,6 +129,9 @@ def test_larger_than_memory(large, tmp_path):
     assert (numpy.load(tmp_path / "u2.npy") == numpy.arange(4 * MiB) + 2).all()
     large(few, "--out", "u_new=u2.raw", "--iterations", 3, "--threads", 1)
     assert (numpy.fromfile(tmp_path / "u2.raw", "<i4") == numpy.arange(4 * MiB) + 3).all()
+    large(few, "--out", "o=o-%r.npy", "--out", "u_new=u-%r.raw", "--threads", 1)  # rows of a rank
+    assert digest(tmp_path / "o-0.npy") == digest(tmp_path / "first.npy")
+    assert (numpy.fromfile(tmp_path / "u-0.raw", "<i4") == numpy.arange(4 * MiB) + 1).all()
     # An output without a file is computed in memory, which is too small here.
     done = large(few, "--iterations", 2, "--threads", 1, status=1)
     assert "out of memory" in done.stderr

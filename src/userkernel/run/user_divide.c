@@ -330,6 +330,16 @@ void qn__user_divide_items(const qn_kernel *k, int64_t *begin, int64_t *end) {
     *end = (int64_t)own.end * row;
 }
 
+qn__user_array qn__user_divide_own(const qn_kernel *k, uint32_t part) {
+    const qn__row_range own = qn__part_own_rows(k->divided);
+    qn__user_array a = k->part[part].array;
+    const uint64_t row = qn__user_array_bytes(&a) / a.shape[0];
+    a.data = (void *)((uintptr_t)a.data + (uintptr_t)(own.begin * row));
+    a.shape[0] = own.end - own.begin;
+    a.map_bytes = a.own_bytes = 0;
+    return a;
+}
+
 /* ------------------------------------------------------------------ memory of the inputs */
 
 /* The file that has all these rows; NULL: none has. */

@@ -21,6 +21,10 @@ void qn__user_divide_close(qn_kernel *kernel);
 /* The items of this rank as a range of all. */
 void qn__user_divide_items(const qn_kernel *kernel, int64_t *begin, int64_t *end);
 
+/* The rows of this rank of an output, as an array that belongs to the whole. `map` is not NULL
+ * where they are in their file. */
+qn__user_array qn__user_divide_own(const qn_kernel *kernel, uint32_t part);
+
 /* The rows of an array of the index space that the items of this rank read, in up to `most` ranges:
  * two where a halo wraps. Returns their number. */
 uint32_t qn__user_divide_needs(const qn_kernel *kernel, uint32_t part, qn__row_range ranges[2]);

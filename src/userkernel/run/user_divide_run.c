@@ -188,17 +188,6 @@ qn_status qn__user_divide_gather(const qn_kernel *k, uint32_t part, qn_error *er
                        (qn__row_range){0, a->shape[0]}, a->data, err);
 }
 
-qn__user_array qn__user_divide_own(const qn_kernel *k, uint32_t part) {
-    const qn__row_range own = qn__part_own_rows(k->divided);
-    qn__user_array a = k->part[part].array;
-    const uint64_t row = qn__user_array_bytes(&a) / a.shape[0];
-    a.data = (uint8_t *)a.data + own.begin * row;
-    a.shape[0] = own.end - own.begin;
-    a.map = NULL;
-    a.map_bytes = a.own_bytes = 0;
-    return a;
-}
-
 /* ------------------------------------------------------------------ digests */
 
 /* The blocks that begin in the rows of a rank. */

@@ -29,7 +29,4 @@ qn_status qn__user_divide_gather(const qn_kernel *kernel, uint32_t part, qn_erro
  */
 qn_status qn__user_divide_digest(qn_kernel *kernel, qn_status status, qn_error *err);
 
-/* The rows of this rank of an output, as an array that belongs to the whole. */
-qn__user_array qn__user_divide_own(const qn_kernel *kernel, uint32_t part);
-
 #endif

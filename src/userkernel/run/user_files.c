@@ -34,12 +34,14 @@ static int is_own(const qn_kernel *k, uint32_t part) {
 }
 
 /* The files for the rows of this rank. */
-static qn_status open_own(const qn_kernel *k, qn__writer *writer[QN__USER_PARTS], qn_error *err) {
+static qn_status open_own(qn_kernel *k, qn__writer *writer[QN__USER_PARTS], qn_error *err) {
     qn_status status = QN_OK;
     for (uint32_t i = 0; i < k->source.parts && status == QN_OK; i++) {
         char *name = is_own(k, i) ? own_name(k, i, err) : NULL;
         if (is_own(k, i))
             status = name ? qn__writer_create(name, &writer[i], err) : QN_MEMORY;
+        if (is_own(k, i))
+            k->part[i].writer = writer[i];
         qn__free(name);
     }
     return status;

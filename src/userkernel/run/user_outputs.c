@@ -5,15 +5,54 @@
 #include "base/memory.h"
 #include "base/system/available.h"
 #include "userkernel/execution/user_output.h"
+#include "userkernel/run/user_divide.h"
 #include <string.h>
+
+/* 1: each rank has its rows of the output. */
+static int is_divided(const qn_kernel *k, uint32_t part) {
+    return k->divided && k->source.part[part].use == QN__USER_OUTPUT;
+}
+
+/* Bytes of this process. */
+static uint64_t bytes_here(const qn_kernel *k, uint32_t part) {
+    const qn__user_array *a = &k->part[part].array;
+    const uint64_t bytes = qn__user_array_bytes(a);
+    if (!is_divided(k, part))
+        return bytes;
+    const qn__row_range own = qn__part_own_rows(k->divided);
+    return (own.end - own.begin) * (bytes / a->shape[0]);
+}
 
 /* Memory is faster than a file, so small outputs are computed there. */
 static int is_large(const qn_kernel *k) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < k->source.parts; i++)
         if (qn__user_part_is_written(&k->source.part[i]) && !k->part[i].lent)
-            bytes += qn__user_array_bytes(&k->part[i].array);
+            bytes += bytes_here(k, i);
     return bytes > qn__available_memory() / 4;
+}
+
+/* Rows of this rank, in their file or in memory. What NEXT carries has rows of neighbours, too. */
+static qn_status make_rows(qn_kernel *k, uint32_t part, int large, qn_error *err) {
+    qn__user_bound *b = &k->part[part];
+    const int carried = k->source.part[part].next && k->iterations > 1;
+    qn__user_array own = qn__user_divide_own(k, part);
+    int made = 0;
+    if (large && b->writer && b->in_parts && !carried && own.shape[0] > 0) {
+        const qn_status status = qn__user_output_map(&own, b->path, b->writer, &made, err);
+        if (status != QN_OK)
+            return status;
+    }
+    if (!made && bytes_here(k, part) > qn__available_memory())
+        return qn__fail_memory(err, own.shape[0], bytes_here(k, part) / own.shape[0]);
+    if (!made)
+        return qn__user_array_reserve(&b->array, err);
+    const uint64_t row = qn__user_array_bytes(&own) / own.shape[0];
+    b->array.map = own.map;
+    b->array.map_bytes = own.map_bytes;
+    b->array.data = /* where row 0 of the whole would be */
+        (void *)((uintptr_t)own.data - (uintptr_t)(qn__part_own_rows(k->divided).begin * row));
+    return QN_OK;
 }
 
 static qn_status make(qn_kernel *k, uint32_t part, int large, qn_error *err) {
@@ -22,8 +61,8 @@ static qn_status make(qn_kernel *k, uint32_t part, int large, qn_error *err) {
     qn_status status = QN_OK;
     if (b->path)
         status = qn__user_output_check(&b->array, k->source.part[part].name, b->path, err);
-    if (status == QN_OK && k->divided && k->source.part[part].use == QN__USER_OUTPUT)
-        return qn__user_array_reserve(&b->array, err);
+    if (status == QN_OK && is_divided(k, part))
+        return make_rows(k, part, large, err);
     if (status == QN_OK && large && b->writer)
         status = qn__user_output_map(&b->array, b->path, b->writer, &made, err);
     return status == QN_OK && !made ? qn__user_array_make(&b->array, err) : status;
