@@ -15,6 +15,11 @@
 
 #define AT(member) .place = offsetof(ranks_flags, member)
 
+static const option_word transports[] = {{"auto", "mpi where it is faster"},
+                                         {"sockets", "TCP"},
+                                         {"mpi", "MPI, under mpirun or srun"},
+                                         {NULL, NULL}};
+
 const option ranks_options[] = {
     {ROW_FLAG("data-from-rank0", data_from_rank0,
               "only rank 0 reads the files; it sends them to the others"),
@@ -38,6 +43,8 @@ const option ranks_options[] = {
     {ROW_TEXT("interface", interface, "NAME",
               "network interface, or address of this machine, for connections between ranks"),
      .fallback = "all"},
+    {ROW_CHOICE("transport", transport, "NAME", "what carries sums between machines"),
+     .words = transports, .fallback = "auto"},
     {ROW_TEXT("meet-timeout", rendezvous_timeout, "SECONDS",
               "how long to wait for the other ranks at the start"),
      .field = "cluster.rendezvous_timeout"},
@@ -106,7 +113,7 @@ static int is_launched(void) {
 
 /* Refuses options that need several ranks. */
 static int check_use(const ranks_flags *f, const options_set *given) {
-    static const char *const theirs[] = {"interface", "meet-timeout", "rank-timeout",
+    static const char *const theirs[] = {"interface", "transport", "meet-timeout", "rank-timeout",
                                          "data-from-rank0"};
     if (f->rendezvous || (is_launched() && !f->alone))
         return -1;
@@ -178,6 +185,7 @@ static int join(const ranks_flags *f, const char *key) {
     options.key = key;
     options.min_ranks = (uint32_t)f->min_ranks;
     options.interface = f->interface;
+    options.transport = f->transport;
     options.on_note = on_note;
     int code = read_seconds(f->rendezvous_timeout, "meet-timeout", &options.rendezvous_timeout);
     if (code < 0)

@@ -15,7 +15,7 @@
 #include <quern/cluster.h>
 
 typedef struct ranks_flags {
-    const char *rendezvous, *key_file, *interface, *rank_timeout, *rendezvous_timeout;
+    const char *rendezvous, *key_file, *interface, *transport, *rank_timeout, *rendezvous_timeout;
     uint64_t ranks, rank, min_ranks;
     int alone;
     int data_from_rank0;

@@ -2,13 +2,15 @@
  * rounds: the time of a reduction between ranks of this machine.
  *
  *     rounds [WORDS] [COUNT] [PLACES]
+ *     mpirun -n RANKS rounds WORDS COUNT PLACES mpi|sockets|auto
  *
  * Two ranks (processes) add WORDS 64-bit integers (397,510 for MNIST's network of 500 hidden units;
  * 3.2 MB), COUNT times (500), with nothing between two reductions: in shared memory, and over
  * loopback TCP as if each were a machine of its own. The floor is the same addition by two threads
  * in private memory. Verifies the totals, then prints median, minimum and 90th percentile of one
  * reduction in ms. Also four ranks, on two machines of two. PLACES has a letter for the machine of
- * each rank, such as AABB: then only these ranks are timed. */
+ * each rank, such as AABB: then only these ranks are timed. Under mpirun this process is one of
+ * them, and the sums between machines travel by the transport that is named. */
 #include "base/system/clock.h"
 #include "base/memory.h"
 #include "cluster/free_port_test.h"
@@ -71,8 +73,14 @@ static int one_reduction(qn_cluster *c, uint64_t words, double *seconds, qn_erro
     return 1;
 }
 
-static void be_rank(const char *place, const char *machines, uint32_t rank, uint64_t words,
-                    uint32_t reductions, results *t) {
+static void print_note(void *user, const char *text) {
+    (void)user;
+    fprintf(stderr, "%s\n", text);
+}
+
+/* `place` NULL: the launcher has started all ranks. */
+static void be_rank(const char *place, const char *transport, const char *machines, uint32_t rank,
+                    uint64_t words, uint32_t reductions, results *t) {
     const char name[2] = {machines[rank], 0};
     qn_cluster_options o;
     qn_cluster *c;
@@ -80,8 +88,10 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
     int code;
     qn_cluster_options_init(&o);
     o.rendezvous = place;
+    o.transport = transport;
     o.ranks = (uint32_t)strlen(machines);
     o.rank = rank;
+    o.on_note = print_note;
     qn__rendezvous_simulate(name);
     if (qn_cluster_join(&o, &c, &err) != QN_OK || !one_reduction(c, words, NULL, &err))
         goto failed;
@@ -95,11 +105,35 @@ static void be_rank(const char *place, const char *machines, uint32_t rank, uint
     while (!qn_cluster_over(c, &code))
         qn_cluster_finish(c, 0);
     qn_cluster_leave(c);
-    _exit(0);
+    if (place)
+        _exit(0);
+    return;
 failed:
     fprintf(stderr, "reductions: rank %u: %s\n", rank, err.what);
     t->failed = 1;
     _exit(1);
+}
+
+static void print_results(const char *what, results *t, uint32_t reductions) {
+    print(what, t->second, reductions);
+    printf("    a reduction sends %.0f bytes on rank 0, at 8 bytes a word %.0f\n",
+           (double)t->traffic.bytes_out / (double)t->traffic.reductions, (double)t->out);
+}
+
+/* This process is one of the ranks that mpirun has started. */
+static int be_launched(const char *machines, const char *transport, uint64_t words,
+                       uint32_t reductions) {
+    const char *text = getenv("OMPI_COMM_WORLD_RANK");
+    text = text ? text : getenv("PMI_RANK");
+    const unsigned long rank = text ? strtoul(text, NULL, 10) : strlen(machines);
+    results *t = qn__alloc(1, sizeof *t, NULL);
+    if (!t || rank >= strlen(machines))
+        return 2;
+    be_rank(NULL, transport, machines, (uint32_t)rank, words, reductions, t);
+    if (rank == 0)
+        print_results(transport, t, reductions);
+    qn__free(t);
+    return 0;
 }
 
 static int time_ranks(const char *what, const char *machines, uint64_t words, uint32_t reductions) {
@@ -110,14 +144,11 @@ static int time_ranks(const char *what, const char *machines, uint64_t words, ui
     snprintf(place, sizeof place, "127.0.0.1:%u", free_port());
     for (uint32_t r = 0; r < strlen(machines); ++r)
         if (fork() == 0)
-            be_rank(place, machines, r, words, reductions, t);
+            be_rank(place, NULL, machines, r, words, reductions, t);
     while (wait(NULL) > 0)
         ;
-    if (!t->failed) {
-        print(what, t->second, reductions);
-        printf("    a reduction sends %.0f bytes on rank 0, at 8 bytes a word %.0f\n",
-               (double)t->traffic.bytes_out / (double)t->traffic.reductions, (double)t->out);
-    }
+    if (!t->failed)
+        print_results(what, t, reductions);
     const int fine = !t->failed;
     munmap(t, sizeof *t);
     return fine;
@@ -179,6 +210,8 @@ int main(int count, char **argument) {
     const uint32_t reductions = count > 2 ? (uint32_t)strtoul(argument[2], NULL, 10) : 500;
     if (words < 1 || reductions < 1 || reductions > MOST_ROUNDS)
         return 2;
+    if (count > 4)
+        return be_launched(argument[3], argument[4], words, reductions);
     printf("%llu words, %.2f MB, %u reductions\n", (unsigned long long)words, (double)words * 8e-6,
            reductions);
     fflush(stdout);

@@ -4,7 +4,7 @@
 
 All add up 64-bit integers and verify the total. They take turns, round after round, on the same
 cores. In shared memory: Quern, Open MPI. Over loopback TCP: Quern with each rank as if it were on a
-machine of its own, Open MPI with its TCP transport, and gloo. Each cell has the median of the
+machine of its own, also with `--transport mpi`, Open MPI with its TCP transport, and gloo. Each cell has the median of the
 rounds' medians of one all-reduce, and the least of all. `--before "chrt -r 10"` are words that start each process.
 """
 
@@ -21,8 +21,9 @@ import sys
 import common
 
 SHARED = {"Quern, shared memory": ("quern", "A"), "Open MPI, shared memory": ("mpi", "self,vader")}
-TCP = {"Quern, TCP": ("quern", "ABCDEFGHIJKLMNOP"), "Open MPI, TCP": ("mpi", "self,tcp"), "gloo, TCP": ("gloo", "")}
+TCP = {"Quern, TCP": ("quern", "ABCDEFGHIJKLMNOP"), "Quern by Open MPI, TCP": ("mpirun", "ABCDEFGHIJKLMNOP"), "Open MPI, TCP": ("mpi", "self,tcp"), "gloo, TCP": ("gloo", "")}
 AS_ROOT = {f"OMPI_ALLOW_RUN_AS_ROOT{s}": "1" for s in ("", "_CONFIRM")}
+CROWDED = ["--oversubscribe", "--bind-to", "none", "--mca", "btl"]
 LIMIT = 300
 
 
@@ -49,15 +50,17 @@ def both(text):
 def one_turn(how, place, words, ranks, chosen):
     """Median and least seconds of an all-reduce."""
     count = max(8, int(chosen.seconds / (words * ranks * 2e-9)))
-    if how == "quern":
+    if how in ("quern", "mpirun"):
         places = (place * ranks)[:ranks] if len(place) == 1 else place[:ranks]
-        text = told([[common.ROOT / "build/bench/rounds", words, count, places]], chosen.before)
+        command = [common.ROOT / "build/bench/rounds", words, count, places]
+        if how == "mpirun":
+            command = [chosen.mpirun, "-n", ranks, *CROWDED, "self,tcp", *command, "mpi"]
+        text = told([command], chosen.before)
         found = re.search(r"median +([\d.]+) ms +least +([\d.]+)", text)
         return [1e-3 * float(number) for number in found.groups()]
     script = common.HERE / "peers" / f"{how}_sums.py"
     if how == "mpi":
-        command = [chosen.mpirun, "-n", ranks, "--oversubscribe", "--bind-to", "none", "--mca", "btl", place,
-                   sys.executable, script, words, count]  # fmt: skip
+        command = [chosen.mpirun, "-n", ranks, *CROWDED, place, sys.executable, script, words, count]
         return both(told([command], chosen.before))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -85,7 +88,7 @@ def main():
     chosen = parser.parse_args()
     facts = {**common.hardware(), "quern": common.quern_version()}
     names = {name: way for name, way in {**SHARED, **TCP}.items()
-             if chosen.only in name and (chosen.mpirun or way[0] != "mpi")}  # fmt: skip
+             if chosen.only in name and (chosen.mpirun or way[0] not in ("mpi", "mpirun"))}  # fmt: skip
     lines, rows = [], []
     for words in chosen.words:
         for ranks in chosen.ranks:

@@ -121,6 +121,13 @@ static void test_other_options(void **state) {
                              .rendezvous_timeout = -1};
     assert_int_equal(qn_cluster_join(&c, &cluster, &err), QN_OK);
     assert_null(cluster);
+    c = (qn_cluster_options){.size = sizeof c, .rendezvous = "none", .transport = "pigeons"};
+    assert_int_equal(qn_cluster_join(&c, &cluster, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, "transport pigeons"));
+    c.rendezvous = "127.0.0.1:1";
+    c.transport = "mpi";
+    assert_int_equal(qn_cluster_join(&c, &cluster, &err), QN_USAGE);
+    assert_non_null(strstr(err.what, "that mpirun or srun started"));
 }
 
 static void test_filled(void **state) {

@@ -78,6 +78,22 @@ def test_failure(kind, jobs, request, tmp_path):
     pytest.fail(f"{kind.name} met no run that was not over yet")
 
 
+@pytest.mark.parametrize("launcher", ["openmpi4", "openmpi5"])
+def test_sums_by_mpi(launcher, jobs, tmp_path):
+    """MPI carries the sums, and a rank dies. With ULFM the others go on by MPI, otherwise by sockets."""
+    job = jobs["large"]
+    with hosts.Hosts(3) as net:
+        words = job.train(tmp_path / "model", "--transport", "mpi")
+        with launch.Run(job.quern, launcher, 3, words, net=net, slots=[1] * 3, deaths=True) as run:
+            run.until('"event":"epoch"')
+            assert run.kill(1)
+            assert run.wait(LIMIT) == [0], run.story()
+            notes = " ".join(row["text"] for row in run.events("ranks"))
+    assert job.made(tmp_path / "model")
+    assert "rank 1 on host-b has died" in notes
+    assert ("the sums go by sockets" in notes) == (launcher == "openmpi4")
+
+
 # ---------------------------------------------------------------- what a failed run is known by
 
 def stage(job, codes, text="", **more):

@@ -64,6 +64,12 @@ typedef struct qn_cluster_options {
                             waits for; runs on the thread that called a function here */
     uint32_t min_ranks; /* with "HOST:PORT", on rank 0: the run begins when so many ranks are there,
                            this one included. Others may join a training later. 0: all */
+    /* What carries sums between machines; the same on all ranks.
+     *   NULL, "auto"  MPI where the launcher started it and trials of the ranks say that it is at
+     *                 least 1.3 times as fast as sockets; otherwise sockets
+     *   "sockets"     TCP
+     *   "mpi"         MPI; QN_USAGE without its launcher */
+    const char *transport;
 } qn_cluster_options;
 
 /* Sets `size`, and every other member to 0 or NULL, its default. */

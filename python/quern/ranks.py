@@ -25,7 +25,8 @@ def _note(_, message):
         print(f"quern: {said(message)}", file=sys.stderr)
 
 
-def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, rank_timeout=0, min_ranks=0):
+def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, rank_timeout=0, min_ranks=0,
+         transport=None):
     """Connects this process with the other ranks, and waits for them.
 
     Parameters
@@ -44,6 +45,8 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
     min_ranks : int
         With `meet`, on rank 0: a training begins when so many ranks are there. The others may join it
         later. 0: all.
+    transport : str, optional
+        What carries sums between machines: "sockets", "mpi", or None for the faster one.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
     options = _abi.qn_cluster_options()
     library().qn_cluster_options_init(options)
     options.rendezvous, options.key = text(meet), text(key)
-    options.interface = text(interface)
+    options.interface, options.transport = text(interface), text(transport)
     options.ranks, options.rank, options.min_ranks = ranks, rank, min_ranks
     options.rendezvous_timeout, options.rank_timeout = meet_timeout, rank_timeout
     options.on_note = _abi.qn_note_fn(_note)

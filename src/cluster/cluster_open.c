@@ -127,6 +127,11 @@ static void on_tick(void *user, double now) {
     tell_listeners(c);
 }
 
+static void on_transport_note(void *user, const char *text) {
+    qn_cluster *c = user;
+    qn__reducer_add_note(c->reducer, text);
+}
+
 static qn_status open_names(qn_cluster *c, qn_error *err) {
     const uint32_t n = c->rendezvous.ranks;
     c->machine = qn__alloc(n, sizeof *c->machine, err);
@@ -241,6 +246,44 @@ static qn_status share_memory(qn_cluster *c, qn_error *err) {
     return QN_OK;
 }
 
+/* How many times as fast as sockets a carrier has to be to be used. */
+static const double WORTH = 1.3;
+
+static void note_choice(qn_cluster *c, double gain) {
+    char text[160];
+    snprintf(text, sizeof text,
+             "%s carries the sums between machines, %.1f times as fast as sockets",
+             qn__rendezvous_carrier(&c->rendezvous), gain);
+    qn__reducer_add_note(c->reducer, text);
+}
+
+/* Uses the carrier where trials of all ranks together say that it is faster. */
+static qn_status choose_carrier(qn_cluster *c, qn_error *err) {
+    const qn__reduction reduction = {QN__REDUCTION_OTHER, 2, 0};
+    const int64_t *total = NULL;
+    double sockets = 0, carrier = 0;
+    int more;
+    qn__rendezvous_try(&c->rendezvous, &sockets, &carrier);
+    qn_status status = qn__reduction_begin(c, &reduction, err);
+    if (status != QN_OK)
+        return status;
+    qn__reduction_part(c)[0] = (int64_t)(sockets * 1e9);
+    qn__reduction_part(c)[1] = (int64_t)(carrier * 1e9);
+    do
+        status = qn__reduction_finish(c, 0, &more, &total, err);
+    while (status == QN_OK && more);
+    if (status != QN_OK || !total)
+        return status;
+    const double gain = total[1] > 0 ? (double)total[0] / (double)total[1] : 0;
+    if (gain >= WORTH) {
+        qn__fabric_use(c->rendezvous.fabric);
+        note_choice(c, gain);
+    } else {
+        qn__rendezvous_end_carrier(&c->rendezvous);
+    }
+    return QN_OK;
+}
+
 void qn__commons_close(qn__commons *commons) {
     while (commons) {
         qn__commons *before = commons->before;
@@ -276,17 +319,20 @@ qn_status qn__cluster_start(qn_cluster *c, qn_error *err) {
                                          .gone = on_gone,
                                          .evicted = on_evicted,
                                          .restored = on_restored,
-                                         .tick = on_tick};
+                                         .tick = on_tick,
+                                         .note = on_transport_note};
     fill_names(c);
-    const qn_status status = qn__rendezvous_listen(&c->rendezvous, &events, err);
-    return status == QN_OK ? share_memory(c, err) : status;
+    qn_status status = qn__rendezvous_listen(&c->rendezvous, &events, err);
+    if (status == QN_OK)
+        status = share_memory(c, err);
+    return status == QN_OK && c->rendezvous.tries ? choose_carrier(c, err) : status;
 }
 
 static qn_status open_all(qn_cluster *c, qn_error *err) {
     qn_status status = open_names(c, err);
     if (status == QN_OK)
-        status = qn__cluster_prepare(c, c->rendezvous.transport, &c->rendezvous.present,
-                                     &c->commons, err);
+        status = qn__cluster_prepare(c, qn__rendezvous_transport(&c->rendezvous),
+                                     &c->rendezvous.present, &c->commons, err);
     if (status != QN_OK)
         return status;
     c->reducer = &c->slot[0];

@@ -17,6 +17,7 @@ typedef struct thread_ranks_member {
     int code;        /* of the body */
     char machine[8];
     char notes[256];
+    const qn__carrier *carrier; /* or NULL */
     pthread_t thread;
 } thread_ranks_member;
 
@@ -57,6 +58,7 @@ static inline void *thread_ranks_thread(void *argument) {
     thread_ranks_member *m = argument;
     int code;
     qn__rendezvous_simulate(m->machine[0] ? m->machine : NULL);
+    qn__rendezvous_carry(m->carrier);
     m->status = qn_cluster_join(&m->options, &m->cluster, &m->err);
     if (m->status == QN_OK)
         m->thread_ranks->body(m);

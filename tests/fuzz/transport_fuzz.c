@@ -98,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     setsockopt(pair[1], SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
     const qn__link link[2] = {{-1, 0, 0}, {pair[0], 1, 0}};
     const qn__transport_setup setup = {2, 0, link, 0.5, key, -1};
-    const qn__transport_events events = {&sum, on_message, on_gone, on_evicted, on_tick, NULL};
+    const qn__transport_events events = {&sum,    on_message, on_gone, on_evicted,
+                                         on_tick, NULL,       NULL};
     FUZZ_MUST(qn__transport_open(&setup, &transport, &err) == QN_OK);
     FUZZ_MUST(qn__transport_listen(transport, &events, &err) == QN_OK);
     talk(pair[1], &in);

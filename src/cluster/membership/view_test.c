@@ -205,7 +205,8 @@ static void begin(world *w, uint32_t ranks, uint64_t seed) {
     for (uint32_t r = 0; r < ranks; ++r) {
         user *u = &w->user[r];
         const qn__view_calls calls = {u, on_stop, on_plan, on_adopt, on_leave};
-        const qn__transport_events events = {u, on_message, on_gone, on_evicted, on_tick, NULL};
+        const qn__transport_events events = {u,       on_message, on_gone, on_evicted,
+                                             on_tick, NULL,       NULL};
         *u = (user){.w = w, .rank = r};
         u->view = qn__view_create(&w->net.rank[r].transport, ranks, r, NULL, PATIENCE, &calls);
         assert_non_null(u->view);

@@ -266,6 +266,14 @@ void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int dam
     pthread_mutex_unlock(&r->lock);
 }
 
+void qn__reducer_add_note(qn__reducer *r, const char *text) {
+    pthread_mutex_lock(&r->lock);
+    const size_t used = strlen(r->note), capacity = sizeof r->note - used;
+    snprintf(r->note + used, capacity, "%s%s", used ? "; " : "", text);
+    qn__reducer_wake(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
 static void send_probes(qn__reducer *r) {
     for (uint32_t to = 0; to < r->ranks; ++to)
         if (to != r->rank && qn__ranks_has(&r->group.members, to) &&

@@ -17,9 +17,9 @@
 /* Types of messages. The numbers are {stamp of the view, reduction, ...} except for the last
  * four. */
 enum {
-    QN__MESSAGE_PART =
-        32, /* extra: signature; number[2]: piece, [3]: its contributions. The sum of one machine */
-    QN__MESSAGE_TOTAL,      /* the same; the sum of all machines */
+    QN__MESSAGE_PART = QN__BULK_FIRST, /* extra: signature; number[2]: piece, [3]: its
+                                          contributions. The sum of one machine */
+    QN__MESSAGE_TOTAL = QN__BULK_LAST, /* the same; the sum of all machines */
     QN__MESSAGE_SUPPLY,     /* number[2]: first word. A total that the receiver does not have */
     QN__MESSAGE_FAIL,       /* extra: rank that failed. Body: a qn_error */
     QN__MESSAGE_DONE,       /* extra: exit code. All files are written */
@@ -207,6 +207,7 @@ void qn__reducer_message(qn__reducer *r, uint32_t from, const qn__head *head,
                          qn__message_buffer *body);
 void qn__reducer_gone(qn__reducer *r, uint32_t rank, qn__loss_kind how);
 void qn__reducer_evicted(qn__reducer *r, uint32_t by, const char *why);
+void qn__reducer_add_note(qn__reducer *r, const char *text);
 void qn__reducer_restored(qn__reducer *r, uint32_t rank, double seconds, int damaged);
 void qn__reducer_tick(qn__reducer *r, double now);
 

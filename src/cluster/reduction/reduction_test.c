@@ -338,8 +338,8 @@ static uint32_t locals(const game *g, uint32_t rank) {
 }
 
 static void open_player(game *g, uint32_t i) {
-    const qn__transport_events events = {&g->player[i], on_message, on_gone,
-                                         on_evicted,    on_tick,    NULL};
+    const qn__transport_events events = {&g->player[i], on_message, on_gone, on_evicted,
+                                         on_tick,       NULL,       NULL};
     player *p = &g->player[i];
     const uint32_t n = locals(g, i);
     p->game = g;

@@ -56,6 +56,16 @@ static int complete(qn__mpi *mpi) {
     return whole && mpi->init && mpi->initialized && mpi->finalized && mpi->finalize;
 }
 
+int qn__mpi_can_carry(qn__mpi *mpi) {
+    mpi->isend = qn__mpi_symbol(mpi, "MPI_Isend");
+    mpi->irecv = qn__mpi_symbol(mpi, "MPI_Irecv");
+    mpi->ask = qn__mpi_symbol(mpi, "MPI_Test");
+    mpi->world = dlsym(mpi->handle, "ompi_mpi_comm_world");
+    mpi->byte = dlsym(mpi->handle, "ompi_mpi_byte");
+    mpi->survives = dlsym(mpi->handle, "MPIX_Comm_revoke") != NULL;
+    return mpi->isend && mpi->irecv && mpi->ask;
+}
+
 /* Fills mpi from its handle; 0: not an MPI library of a known kind. */
 static int recognise(qn__mpi *mpi) {
     mpi->abi = NULL;

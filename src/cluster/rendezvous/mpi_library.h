@@ -1,9 +1,10 @@
 /* The MPI library of this machine, opened at run time. Quern uses little of MPI: size and rank, one
- * all-gather of endpoints, and finalisation. */
+ * all-gather of endpoints, messages between two ranks, and finalisation. */
 #ifndef QN_CLUSTER_RENDEZVOUS_MPI_LIBRARY_H
 #define QN_CLUSTER_RENDEZVOUS_MPI_LIBRARY_H
 
 #include "cluster/rendezvous/launcher.h"
+#include "cluster/transport/carrier.h"
 #include <stddef.h>
 
 typedef struct qn__mpi qn__mpi;
@@ -19,9 +20,18 @@ typedef struct qn__mpi_abi {
     int (*return_errors)(const qn__mpi *mpi);
     int (*allgather)(const qn__mpi *mpi, const void *own, int bytes, void *all);
     int (*broadcast)(const qn__mpi *mpi, void *bytes, int count);
+    /* Messages of bytes that do not wait, as qn__carrier has them. Only after qn__mpi_can_carry. */
+    int (*send)(const qn__mpi *mpi, const void *from, int bytes, int to, int tag,
+                qn__carried *transfer);
+    int (*receive)(const qn__mpi *mpi, void *into, int bytes, int from, int tag,
+                   qn__carried *transfer);
+    int (*test)(const qn__mpi *mpi, qn__carried *transfer, int *done);
 } qn__mpi_abi;
 
 extern const qn__mpi_abi qn__mpi_open_mpi, qn__mpi_mpich;
+
+/* The address of a function, as a generic type, for the files of the two kinds. */
+typedef void (*qn__mpi_function)(void);
 
 struct qn__mpi {
     const qn__mpi_abi *abi;
@@ -33,6 +43,9 @@ struct qn__mpi {
     int (*initialized)(int *flag);
     int (*finalized)(int *flag);
     int (*finalize)(void);
+    qn__mpi_function isend, irecv, ask; /* of messages between two ranks */
+    void *world, *byte;                 /* handles of Open MPI */
+    int survives;                       /* it has the extensions for lost ranks (ULFM) */
 };
 
 enum { QN__MPI_FUNNELED = 1 };
@@ -43,8 +56,9 @@ enum { QN__MPI_FUNNELED = 1 };
  * remedy, if none matches the launcher. */
 qn_status qn__mpi_open(const qn__launcher *launcher, qn__mpi *mpi, qn_error *err);
 
-/* The address of a function, as a generic type, for the files of the two kinds. */
-typedef void (*qn__mpi_function)(void);
+/* Looks up what messages between two ranks need; 0: it is not there. */
+int qn__mpi_can_carry(qn__mpi *mpi);
+
 qn__mpi_function qn__mpi_symbol(const qn__mpi *mpi, const char *name);
 
 #endif

@@ -30,10 +30,35 @@ static int broadcast(const qn__mpi *mpi, void *bytes, int count) {
     return call(bytes, count, BYTE, 0, WORLD);
 }
 
+static int send(const qn__mpi *mpi, const void *from, int bytes, int to, int tag,
+                qn__carried *transfer) {
+    int (*const call)(const void *, int, int, int, int, int, int *) =
+        (int (*)(const void *, int, int, int, int, int, int *))mpi->isend;
+    return call(from, bytes, BYTE, to, tag, WORLD, &transfer->number);
+}
+
+static int receive(const qn__mpi *mpi, void *into, int bytes, int from, int tag,
+                   qn__carried *transfer) {
+    int (*const call)(void *, int, int, int, int, int, int *) =
+        (int (*)(void *, int, int, int, int, int, int *))mpi->irecv;
+    return call(into, bytes, BYTE, from, tag, WORLD, &transfer->number);
+}
+
+/* Asks with room for a status: its layout differs between versions, and its address 1 means none.
+ */
+static int test(const qn__mpi *mpi, qn__carried *transfer, int *done) {
+    long status[16];
+    int (*const call)(int *, int *, void *) = (int (*)(int *, int *, void *))mpi->ask;
+    return call(&transfer->number, done, status);
+}
+
 const qn__mpi_abi qn__mpi_mpich = {.name = "MPICH",
                                    .evidence = "MPIR_Dup_fn",
                                    .size = size,
                                    .rank = rank,
                                    .return_errors = return_errors,
                                    .allgather = allgather,
-                                   .broadcast = broadcast};
+                                   .broadcast = broadcast,
+                                   .send = send,
+                                   .receive = receive,
+                                   .test = test};

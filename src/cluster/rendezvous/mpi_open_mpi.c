@@ -38,10 +38,32 @@ static int broadcast(const qn__mpi *mpi, void *bytes, int count) {
     return call(bytes, count, dlsym(mpi->handle, "ompi_mpi_byte"), 0, world(mpi));
 }
 
+static int send(const qn__mpi *mpi, const void *from, int bytes, int to, int tag,
+                qn__carried *transfer) {
+    int (*const call)(const void *, int, type, int, int, comm, void **) =
+        (int (*)(const void *, int, type, int, int, comm, void **))mpi->isend;
+    return call(from, bytes, mpi->byte, to, tag, mpi->world, &transfer->pointer);
+}
+
+static int receive(const qn__mpi *mpi, void *into, int bytes, int from, int tag,
+                   qn__carried *transfer) {
+    int (*const call)(void *, int, type, int, int, comm, void **) =
+        (int (*)(void *, int, type, int, int, comm, void **))mpi->irecv;
+    return call(into, bytes, mpi->byte, from, tag, mpi->world, &transfer->pointer);
+}
+
+static int test(const qn__mpi *mpi, qn__carried *transfer, int *done) {
+    int (*const call)(void **, int *, void *) = (int (*)(void **, int *, void *))mpi->ask;
+    return call(&transfer->pointer, done, NULL); /* MPI_STATUS_IGNORE */
+}
+
 const qn__mpi_abi qn__mpi_open_mpi = {.name = "Open MPI",
                                       .evidence = "ompi_mpi_comm_world",
                                       .size = size,
                                       .rank = rank,
                                       .return_errors = return_errors,
                                       .allgather = allgather,
-                                      .broadcast = broadcast};
+                                      .broadcast = broadcast,
+                                      .send = send,
+                                      .receive = receive,
+                                      .test = test};

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/system/clock.h"
+#include "base/system/float_state.h"
 #include "base/system/timeouts.h"
 #include "cluster/rendezvous/door.h"
 #include "cluster/rendezvous/exchange.h"
@@ -35,6 +36,8 @@ typedef struct gathering {
     const char *interface;
     int loopback;
     qn__begun begun;
+    qn__carriage wish;
+    qn__kept_mpi *mpi;
 } gathering;
 
 /* -------------------------------------------------------------------------------------- options */
@@ -84,6 +87,24 @@ static qn_status check_place(const qn_cluster_options *o, qn__exchange *place, q
     return QN_OK;
 }
 
+static qn_status read_wish(const qn_cluster_options *o, qn__carriage *wish, qn_error *err) {
+    static const char *const words[] = {"sockets", "auto", "mpi"};
+    const char *text = o->transport ? o->transport : "auto";
+    for (int i = 0; i < 3; ++i)
+        if (strcmp(text, words[i]) == 0) {
+            *wish = (qn__carriage)i;
+            return QN_OK;
+        }
+    qn__fail(err, QN_USAGE, "there is no transport %.40s", text);
+    return qn__remedy(err, QN_USAGE, "the transports are auto, sockets and mpi");
+}
+
+/* The ranks were not started by MPI. */
+static qn_status refuse_mpi(qn_error *err) {
+    qn__fail(err, QN_USAGE, "the transport mpi needs ranks that mpirun or srun started");
+    return qn__remedy(err, QN_USAGE, "use sockets, or start the ranks with mpirun");
+}
+
 /* ------------------------------------------------------------------------------------ discovery */
 
 static qn_status open_endpoints(gathering *g, const char *interface, int loopback, qn_error *err) {
@@ -113,7 +134,7 @@ static qn_status gather_at(const qn_cluster_options *o, gathering *g, qn_error *
 /* The launcher's MPI library exchanges the endpoints. */
 static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *launcher,
                                gathering *g, qn_error *err) {
-    qn__introduction in = {.ranks = 0};
+    qn__introduction in = {.wish = g->wish};
     qn_status status = qn__endpoint_own(o->interface, 0, &in.own, &g->listeners, err);
     if (status == QN_OK)
         status = qn__mpi_introduce(launcher, &in, g->until - qn__now(), err);
@@ -122,7 +143,16 @@ static qn_status gather_by_mpi(const qn_cluster_options *o, const qn__launcher *
     g->ranks = in.ranks;
     g->rank = in.rank;
     g->endpoint = in.endpoint;
+    g->mpi = in.kept;
     memcpy(g->key, in.key, sizeof g->key);
+    if (g->wish == QN__CARRIAGE_MPI && in.wish == QN__CARRIAGE_SOCKETS) {
+        qn__fail(err, QN_UNSUPPORTED, "a rank cannot use the transport mpi");
+        return qn__remedy(
+            err, QN_UNSUPPORTED,
+            "give all ranks the same transport; a program that has started MPI itself "
+            "uses sockets");
+    }
+    g->wish = in.wish;
     return QN_OK;
 }
 
@@ -177,9 +207,12 @@ static qn_status gather_by_launcher(const qn_cluster_options *o, gathering *g,
     if (status != QN_OK || launcher.kind == QN__LAUNCHED_ALONE)
         return status;
     snprintf(rendezvous->launcher, sizeof rendezvous->launcher, "%s", launcher.name);
-    return launcher.kind == QN__LAUNCHED_SLURM      ? gather_by_slurm(o, &launcher, g, err)
-           : launcher.kind == QN__LAUNCHED_TORCHRUN ? gather_by_torchrun(o, &launcher, g, err)
-                                                    : gather_by_mpi(o, &launcher, g, err);
+    const int by_mpi = g->wish == QN__CARRIAGE_MPI; /* srun starts MPI too, if it is told to */
+    if (by_mpi && launcher.kind == QN__LAUNCHED_TORCHRUN)
+        return refuse_mpi(err);
+    return launcher.kind == QN__LAUNCHED_SLURM && !by_mpi ? gather_by_slurm(o, &launcher, g, err)
+           : launcher.kind == QN__LAUNCHED_TORCHRUN       ? gather_by_torchrun(o, &launcher, g, err)
+                                                          : gather_by_mpi(o, &launcher, g, err);
 }
 
 /* --------------------------------------------------------------------------------------- result */
@@ -264,6 +297,39 @@ static qn_status open_alone(gathering *g, qn__rendezvous *rendezvous, qn_error *
     return QN_OK;
 }
 
+static _Thread_local const qn__carrier *simulated_carrier;
+
+void qn__rendezvous_carry(const qn__carrier *carrier) { simulated_carrier = carrier; }
+
+/* A library that carries large messages, beside the sockets. */
+static qn_status open_fabric(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
+    unsigned char *far = qn__alloc(g->ranks, 1, err);
+    if (!far)
+        return QN_MEMORY;
+    for (uint32_t r = 0; r < g->ranks; ++r)
+        far[r] = rendezvous->info[r].machine != rendezvous->info[g->rank].machine &&
+                 qn__ranks_has(&rendezvous->present, r);
+    const qn__fabric_setup setup = {.base = rendezvous->transport,
+                                    .ranks = g->ranks,
+                                    .rank = g->rank,
+                                    .far = far,
+                                    .key = g->key,
+                                    .patience = g->rank_timeout / 2};
+    const qn_status status = qn__fabric_open(&setup, &rendezvous->fabric, err);
+    qn__free(far);
+    if (status != QN_OK)
+        return status;
+    rendezvous->rank_timeout = g->rank_timeout;
+    rendezvous->tries = g->wish == QN__CARRIAGE_AUTO && !simulated_carrier;
+    rendezvous->mpi = g->mpi;
+    g->mpi = NULL;
+    if (rendezvous->mpi)
+        qn__kept_mpi_serve(rendezvous->mpi, qn__fabric_serve, rendezvous->fabric);
+    else
+        rendezvous->simulated = simulated_carrier;
+    return QN_OK;
+}
+
 /* The transport keeps the listener, to accept connections that are made again. */
 static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn__link *link = qn__alloc(g->ranks, sizeof *link, err);
@@ -300,6 +366,10 @@ static qn_status open_transport(gathering *g, qn__rendezvous *rendezvous, qn_err
         set_ranks(g, info, rendezvous);
         rendezvous->present = present;
         keep_meeting(g, g->interface, rendezvous);
+        if (g->mpi || simulated_carrier)
+            status = open_fabric(g, rendezvous, err);
+        if (status != QN_OK)
+            qn__rendezvous_end(rendezvous);
     } else {
         qn__free(info);
     }
@@ -367,13 +437,15 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
                        options->rank_timeout > 0 ? options->rank_timeout : QN__RANK_TIMEOUT};
     memset(rendezvous, 0, sizeof *rendezvous);
     qn_status status = check_times(options, err);
+    if (status == QN_OK)
+        status = read_wish(options, &g.wish, err);
     if (status != QN_OK)
         return status;
     const char *const place = options->rendezvous ? options->rendezvous : "auto";
     if (strcmp(place, "auto") == 0)
         status = gather_by_launcher(options, &g, rendezvous, err);
     else if (strcmp(place, "none") != 0)
-        status = gather_at(options, &g, err);
+        status = g.wish == QN__CARRIAGE_MPI ? refuse_mpi(err) : gather_at(options, &g, err);
     g.place.note = options->on_note;
     g.place.user = options->user;
     if (status == QN_OK && g.place.ranks > 1)
@@ -384,6 +456,8 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
         status = QN_CLUSTER;
     qn__listeners_close(&g.listeners);
     qn__free(g.endpoint);
+    if (g.mpi)
+        (void)qn__kept_mpi_end(g.mpi, 0, g.rank_timeout);
     if (status != QN_OK && err && g.started > 1)
         name_writer(&g, err);
     if (status != QN_OK)
@@ -391,14 +465,75 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
     return status;
 }
 
+/* ------------------------------------------------------------------------- the transport in use */
+
+static void *simulated_main(void *argument) {
+    const qn__rendezvous *rendezvous = argument;
+    qn__float_state_set();
+    qn__fabric_serve(rendezvous->fabric, rendezvous->simulated);
+    return NULL;
+}
+
 qn_status qn__rendezvous_listen(qn__rendezvous *rendezvous, const qn__transport_events *events,
                                 qn_error *err) {
-    return qn__transport_listen(rendezvous->transport, events, err);
+    if (!rendezvous->fabric)
+        return qn__transport_listen(rendezvous->transport, events, err);
+    const qn__transport_events own = qn__fabric_events(rendezvous->fabric, events);
+    const qn_status status = qn__transport_listen(rendezvous->transport, &own, err);
+    if (status == QN_OK && rendezvous->simulated)
+        rendezvous->serves =
+            pthread_create(&rendezvous->thread, NULL, simulated_main, rendezvous) == 0;
+    if (status == QN_OK && !rendezvous->tries)
+        qn__fabric_use(rendezvous->fabric);
+    return status;
+}
+
+qn__transport *qn__rendezvous_transport(const qn__rendezvous *rendezvous) {
+    return rendezvous->fabric ? qn__fabric_transport(rendezvous->fabric) : rendezvous->transport;
+}
+
+const char *qn__rendezvous_carrier(const qn__rendezvous *rendezvous) {
+    return rendezvous->mpi         ? qn__kept_mpi_name(rendezvous->mpi)
+           : rendezvous->simulated ? rendezvous->simulated->name
+                                   : "";
+}
+
+void qn__rendezvous_try(qn__rendezvous *rendezvous, double *sockets, double *carrier) {
+    const qn__peer_info *info = rendezvous->info;
+    uint32_t other = rendezvous->rank;
+    do
+        other = (other + 1) % rendezvous->ranks;
+    while (other != rendezvous->rank && info[other].machine == info[rendezvous->rank].machine);
+    *sockets = *carrier = 0;
+    if (other == rendezvous->rank)
+        return;
+    *sockets = qn__fabric_try(rendezvous->fabric, other, 0);
+    *carrier = qn__fabric_try(rendezvous->fabric, other, 1);
+}
+
+void qn__rendezvous_end_carrier(qn__rendezvous *rendezvous) {
+    if (rendezvous->fabric && rendezvous->mpi)
+        qn__kept_mpi_ends(rendezvous->mpi,
+                          qn__fabric_stop(rendezvous->fabric, rendezvous->rank_timeout));
+}
+
+/* Ends the thread of the carrier. 0: it is stuck in the library. */
+static int end_carrier(qn__rendezvous *rendezvous) {
+    if (!rendezvous->fabric)
+        return 1;
+    const int in_order = qn__fabric_stop(rendezvous->fabric, rendezvous->rank_timeout / 2);
+    if (rendezvous->mpi)
+        return qn__kept_mpi_end(rendezvous->mpi, in_order, rendezvous->rank_timeout);
+    if (rendezvous->serves)
+        pthread_join(rendezvous->thread, NULL);
+    return 1;
 }
 
 void qn__rendezvous_end(qn__rendezvous *rendezvous) {
     qn__meeting *m = &rendezvous->meeting;
+    const int served = end_carrier(rendezvous);
     qn__transport_close(rendezvous->transport);
+    qn__fabric_close(rendezvous->fabric, served);
     qn__free(rendezvous->info);
     if (rendezvous->ranks > 0 && m->door >= 0)
         close(m->door);

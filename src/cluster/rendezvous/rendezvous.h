@@ -3,8 +3,11 @@
 #define QN_CLUSTER_RENDEZVOUS_RENDEZVOUS_H
 
 #include "cluster/rendezvous/endpoint.h"
+#include "cluster/rendezvous/mpi_exchange.h"
+#include "cluster/transport/fabric.h"
 #include "cluster/transport/ranks.h"
 #include "cluster/transport/transport.h"
+#include <pthread.h>
 #include <quern/cluster.h>
 
 /* A rank as known when all ranks are connected. */
@@ -39,6 +42,14 @@ typedef struct qn__rendezvous {
     qn__meeting meeting;
     qn__transport *transport;
     char launcher[64];
+    /* Both NULL where all messages go by sockets. */
+    qn__fabric *fabric;
+    qn__kept_mpi *mpi; /* that carries; NULL: a carrier of tests */
+    int tries;         /* all ranks decide by trials whether they use the carrier */
+    double rank_timeout;
+    const qn__carrier *simulated; /* of tests, and its thread */
+    pthread_t thread;
+    int serves;
 } qn__rendezvous;
 
 /* Discovers the other ranks by `options`. rendezvous->ranks 0 afterwards: there are none. After a
@@ -57,6 +68,19 @@ void qn__rendezvous_end(qn__rendezvous *rendezvous);
 /* For tests: the ranks of this thread belong to a machine of that name. So threads or processes of
  * one machine communicate as if they were on several. NULL: the real machine. */
 void qn__rendezvous_simulate(const char *machine);
+
+/* What messages of reductions are sent with. */
+qn__transport *qn__rendezvous_transport(const qn__rendezvous *rendezvous);
+/* Seconds of trials with a rank of another machine, by sockets and by the carrier. */
+void qn__rendezvous_try(qn__rendezvous *rendezvous, double *sockets, double *carrier);
+/* Ends the carrier, which was tried and not used, without waiting for the others. */
+void qn__rendezvous_end_carrier(qn__rendezvous *rendezvous);
+/* The name of the library that carries: "Open MPI 4.1.4". */
+const char *qn__rendezvous_carrier(const qn__rendezvous *rendezvous);
+
+/* For tests: ranks of this thread carry by this, which lives until they have left. NULL: by MPI
+ * under its launcher. */
+void qn__rendezvous_carry(const qn__carrier *carrier);
 
 /* Sends and receives file descriptors between ranks of one machine, after qn__rendezvous_listen.
  * The receiver waits for at most `seconds`; -1 if none came. `file` stays the sender's. */

@@ -217,8 +217,8 @@ static void meet(couple *c, double rank_timeout) {
                                            .listener = listener[r]};
         c->side[r].rank = r;
         atomic_init(&c->side[r].gone, -1);
-        const qn__transport_events events = {&c->side[r], on_message, on_gone,
-                                             NULL,        NULL,       on_restored};
+        const qn__transport_events events = {&c->side[r], on_message,  on_gone, NULL,
+                                             NULL,        on_restored, NULL};
         assert_int_equal(qn__transport_open(&setup, &c->side[r].transport, NULL), QN_OK);
         assert_int_equal(qn__transport_listen(c->side[r].transport, &events, NULL), QN_OK);
     }

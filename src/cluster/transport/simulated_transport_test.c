@@ -69,9 +69,9 @@ static void begin(world *w, uint64_t seed) {
     for (uint32_t r = 0; r < RANKS; ++r) {
         w->self[r].w = w;
         w->self[r].r = r;
-        sim_listen(
-            &w->net, r,
-            &(qn__transport_events){&w->self[r], on_message, on_gone, on_evicted, on_tick, NULL});
+        sim_listen(&w->net, r,
+                   &(qn__transport_events){&w->self[r], on_message, on_gone, on_evicted, on_tick,
+                                           NULL, NULL});
     }
 }
 

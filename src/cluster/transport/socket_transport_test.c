@@ -373,7 +373,8 @@ static void test_latency(void **state) {
         for (int r = 0; r < 2; ++r) {
             c[r].side = &g.member[r].rendezvous;
             atomic_init(&c[r].count, 0);
-            const qn__transport_events events = {&c[r], returns_it, ignores_gone, NULL, NULL, NULL};
+            const qn__transport_events events = {&c[r], returns_it, ignores_gone, NULL,
+                                                 NULL,  NULL,       NULL};
             assert_int_equal(qn__rendezvous_listen(c[r].side, &events, NULL), QN_OK);
         }
         const double begin = qn__now();

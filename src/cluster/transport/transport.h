@@ -19,6 +19,9 @@
 /* Bytes of a message on the wire beside its body. */
 enum { QN__FRAME_BYTES = 72 };
 
+/* Types of messages of sums. A receiver takes them in any order, also after later messages. */
+enum { QN__BULK_FIRST = 32, QN__BULK_LAST = 33 };
+
 /* The header of a message. The receiver interprets the numbers. Types below 16 belong to the
  * transport. frame.c defines the wire format. */
 typedef struct qn__head {
@@ -63,11 +66,14 @@ typedef struct qn__transport_events {
     /* May be NULL. The connection to that rank was replaced after so many seconds of silence.
      * `damaged`: the reason was a damaged frame. */
     void (*restored)(void *user, uint32_t rank, double seconds, int damaged);
+    /* May be NULL. Something that the user should know, in words. */
+    void (*note)(void *user, const char *text);
 } qn__transport_events;
 
 typedef struct qn__transport qn__transport;
 
-/* The interface of a transport. There are two: sockets, and a simulated one for tests. */
+/* The interface of a transport: sockets, sockets with a carrier (fabric.h), and a simulated one for
+ * tests. */
 typedef struct qn__transport_calls {
     /* A buffer with space for `bytes` and one reference; NULL if out of memory. */
     qn__message_buffer *(*buffer)(qn__transport *transport, uint64_t bytes);
