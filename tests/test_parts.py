@@ -67,10 +67,10 @@ def test_files_are_dealt(quern, run_quern, tmp_path, count):
 
 def test_parts_that_differ(quern, run_quern, tmp_path):
     """Each rank names its own files: other categories, classes with gaps in one part, bytes in one and floats in
-    another, a column without values, and a rank that is alone in having real labels."""
+    another, columns in another order, one without values, and a rank that is alone in having real labels."""
     table(tmp_path / "a.csv", 30, 1, label=lambda i: 7, city=lambda i: "Zug")
     table(tmp_path / "b.csv", 200, 2, label=lambda i: i % 9, city=lambda i: f"c{i % 11}")
-    (tmp_path / "c.csv").write_text("y,city,count,size\n3,Bern,1,\n4,Zug,2,\n")
+    (tmp_path / "c.csv").write_text("size,city,y,count\n,Bern,3,1\n,Zug,4,2\n")
     found = together(quern, run_quern, tmp_path, ["a.csv", "b.csv", "c.csv"], [["a.csv"], ["b.csv"], ["c.csv"]], *ALL)
     assert found["class_names"] == []
     table(tmp_path / "d.csv", 9, 3, label=lambda i: i + 0.5, city=lambda i: "Zug")
@@ -107,7 +107,7 @@ def test_parts_that_are_not_one_table(quern, run_quern, tmp_path):
     (tmp_path / "b.csv").write_text("y,town,count,size\n1,A,2,3.5\n")
     (tmp_path / "c.csv").write_text("y,city,count,size\n1,A,many,3.5\n")
     (tmp_path / "d.csv").write_text("y,city,count,size\n1,A,2,123456789\n")
-    for other, *said in [("b", 'the name of column "city" differs', "rank 1 on "),
+    for other, *said in [("b", 'the name of column "city", which is "town" there, differs', "rank 1 on "),
                          ("c", 'the type of column "count" differs', "--category"),
                          ("d", 'column "size" holds numbers that float32 cannot hold', "--drop"),
                          ("e", "e.csv", "rank 1 on ")]:

@@ -23,7 +23,7 @@ typedef struct qn_parts qn_parts;
  * The whole is the table that qn_data_open_files makes of all files in this order: ranks agree on
  * the types of columns, categories, classes, a tokenizer that is learned, and the digest. Of one
  * row of tokens the items of a rank are those that begin in its files. Columns have the same names
- * in the same order in all parts.
+ * in all parts, and the order of the first one.
  *
  * On success each rank owns its *out, for qn_parts_close. A failure is that of all ranks, and names
  * the rank. Fails as qn_data_open_files and qn_cluster_agree do; with QN_MISMATCH where parts

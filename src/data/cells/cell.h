@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The text between two separators, without surrounding blanks or quotes. */
 typedef struct qn__cell {
@@ -13,6 +14,11 @@ typedef struct qn__cell {
     int quoted;
     int broken; /* a quote that is not closed, or text after a closing one */
 } qn__cell;
+
+/* The cell of a text that ends in NUL. */
+static inline qn__cell qn__cell_of(const char *text) {
+    return (qn__cell){.text = text, .size = strlen(text)};
+}
 
 /* Reads the cell that begins at `at` and returns its end: a separator, a line end ('\n') or `end`.
  * Within quotes both are text. */

@@ -48,8 +48,6 @@ static int is_text(const qn__cell *cell, const char *text) {
     return *text == '\0';
 }
 
-static qn__cell cell_of(const char *text) { return (qn__cell){.text = text, .size = strlen(text)}; }
-
 /* The slot of a text, or the free one where it belongs; there is a free one. The text is in a cell,
  * or is `text`; with neither it is none of the set. Texts of another hash are not read: they may be
  * on a disk. */
@@ -198,7 +196,7 @@ qn_status qn__text_set_sort(qn__text_set *set, int numbers, qn_error *err) {
         return QN_OK;
     qsort(set->text, set->count, sizeof *set->text, numbers ? by_value : by_bytes);
     for (uint32_t i = 0; i < set->count; ++i) {
-        const qn__cell cell = cell_of(set->text[i]);
+        const qn__cell cell = qn__cell_of(set->text[i]);
         set->hash[i] = hash_of(&cell);
     }
     return place_all(set, set->slots, err);
@@ -242,7 +240,7 @@ int qn__class_number(const qn__cell *cell, char text[40], qn__cell *out) {
     case NO_NUMBER:
         return 0;
     }
-    *out = cell_of(text);
+    *out = qn__cell_of(text);
     return 1;
 }
 

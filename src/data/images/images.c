@@ -49,6 +49,7 @@ typedef struct reading {
     qn__image_cache cache;
     qn__image_entry entry; /* of the cache */
     int cached;            /* the entry was found */
+    int several;           /* 1: of several folders, archives or files; they have no entry */
     int skip;              /* broken files are left out */
     int turns;             /* orientations are followed: QN__RULE_ORIENTATION */
     int later;             /* formats of contract 7 are left out as broken: QN__RULE_FILES */
@@ -328,6 +329,11 @@ static qn_status refuse_memory(const reading *r, uint64_t bytes, uint64_t left, 
              "the decoded images take %llu MiB, and %llu MiB of memory are available",
              (unsigned long long)bytes >> 20, (unsigned long long)left >> 20);
     qn__at(err, "%s", r->files->path);
+    if (r->several)
+        return qn__remedy(err, QN_MEMORY,
+                          "make them smaller with `data.resize`, or give one folder or archive in "
+                          "the place of several: its images are decoded into a file of the cache "
+                          "folder, on a disk with twice that space");
     return qn__remedy(err, QN_MEMORY,
                       "make them smaller with `data.resize`, or set QUERN_CACHE to a folder on a "
                       "disk with twice that space: they are then decoded into a file there");
@@ -569,7 +575,8 @@ static qn_status read_all(qn__part_files *given, int image, const qn_data_option
     qn__enclosed_files files = {0};
     reading r;
     qn_status status = begin(&files, options, data, &r, err);
-    r.cache.off |= image || !qn__part_files_are_one(given);
+    r.several = image || !qn__part_files_are_one(given);
+    r.cache.off |= r.several;
     r.share = given->list->file[0].share;
     r.shares = given->list->file[0].shares;
     r.further = given->list->file[0].further;

@@ -23,8 +23,7 @@ static qn_status refuse(const qn_parts *parts, uint32_t rank, uint32_t other, co
     qn__fail(err, QN_MISMATCH, "the part of %s is not one table with that of %s: %s differs",
              qn_cluster_name(parts->cluster, rank), qn_cluster_name(parts->cluster, other), what);
     qn__part_heads_at(parts, rank, err);
-    return qn__remedy(err, QN_MISMATCH,
-                      "give parts with the same columns in the same order, of the same types");
+    return qn__remedy(err, QN_MISMATCH, "give parts with the same columns, of the same types");
 }
 
 static int same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
@@ -55,9 +54,10 @@ static qn_status compare_columns(const qn_parts *parts, const qn__part_heads *he
         const uint32_t t = teller(parts, heads, k);
         const qn__feature *own = &p->data->schema->feature[k];
         const qn__feature *lead = &lead_of(heads)->schema->feature[k];
-        char name[160], what[200];
+        char name[160], what[260];
         qn__column_name(lead_of(heads)->schema, k, name, sizeof name);
-        snprintf(what, sizeof what, "the name of %s", name);
+        snprintf(what, sizeof what, "the name of %.90s, which is \"%.80s\" there,", name,
+                 own->name ? own->name : "");
         if (!same_text(own->name, lead->name))
             return refuse(parts, rank, heads->lead, what, err);
         snprintf(what, sizeof what, "the type of %s", name);
@@ -166,6 +166,11 @@ static qn_status make_own(qn_data *data, const qn__table_space *space, qn_error 
     return QN_OK;
 }
 
+qn_status qn__parts_own_values(qn_parts *parts, const qn_data_options *options, qn_error *err) {
+    const qn__table_space space = space_of(parts, options);
+    return make_own(parts->own, &space, err);
+}
+
 /* Numbers of categories become those of the whole. */
 static qn_status renumber(qn_data *data, uint32_t k, const qn__text_set *texts,
                           const qn__table_space *space, qn_error *err) {
@@ -175,7 +180,7 @@ static qn_status renumber(qn_data *data, uint32_t k, const qn__text_set *texts,
     if (!number)
         return QN_MEMORY;
     for (uint32_t i = 0; i < f->categories; i++) {
-        const qn__cell cell = {.text = f->category[i], .size = strlen(f->category[i])};
+        const qn__cell cell = qn__cell_of(f->category[i]);
         const uint32_t at = qn__text_set_find(texts, &cell);
         number[i] = (float)at;
         same &= at == i;
@@ -201,7 +206,7 @@ static qn_status collect(const qn_parts *parts, const qn__part_heads *heads, uin
         const qn_data *data = heads->part[r].data;
         const qn__feature *f = data ? &data->schema->feature[k] : NULL;
         for (uint32_t i = 0; f && i < f->categories; i++) {
-            const qn__cell cell = {.text = f->category[i], .size = strlen(f->category[i])};
+            const qn__cell cell = qn__cell_of(f->category[i]);
             if (qn__text_set_add(texts, &cell, err) != QN_OK)
                 return QN_MEMORY;
         }

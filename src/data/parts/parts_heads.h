@@ -53,6 +53,18 @@ typedef struct qn__parts_again {
 /* Finds grey images beside those with colours. */
 void qn__parts_colours(const qn_parts *parts, const qn__part_heads *heads, qn__parts_again *out);
 
+/* Whether a part has its columns in another order than the first one. Numbers of columns without
+ * names are in order, too: such parts may have it for nothing. */
+int qn__parts_disordered(const qn_parts *parts, const qn__part_heads *heads);
+
+/* Gives the columns of parts->own the order of the first part, where they have the same names. The
+ * heads must be gathered again then. Fails with QN_MEMORY. */
+qn_status qn__parts_reorder(qn_parts *parts, const qn__part_heads *heads,
+                            const qn_data_options *options, qn_error *err);
+
+/* Makes the values of parts->own this rank's, to be written to: those of a caller are copied. */
+qn_status qn__parts_own_values(qn_parts *parts, const qn_data_options *options, qn_error *err);
+
 /* The type, the shape and all columns of the whole, in parts->own too. Fails with QN_MISMATCH,
  * QN_UNSUPPORTED or QN_MEMORY. */
 qn_status qn__parts_columns(qn_parts *parts, const qn__part_heads *heads,

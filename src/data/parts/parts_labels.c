@@ -18,13 +18,11 @@ typedef struct labels {
     double least, greatest;
 } labels;
 
-static qn__cell cell_of(const char *text) { return (qn__cell){.text = text, .size = strlen(text)}; }
-
 static int is_class(const qn_data *data) { return data && data->labels; }
 
 static qn_status add_part(const qn__part_head *part, labels *l, qn_error *err) {
     for (uint64_t i = 0; i < part->labels; i++) {
-        const qn__cell cell = cell_of(part->label[i].text);
+        const qn__cell cell = qn__cell_of(part->label[i].text);
         double value;
         if (qn__text_set_add(&l->set, &cell, err) != QN_OK)
             return QN_MEMORY;
@@ -156,7 +154,7 @@ static void number(const qn_data *own, const labels *l, int numbered, int32_t *t
         snprintf(digits, sizeof digits, "%u", (unsigned)k);
         const int named = k < own->schema->classes;
         const char *text = named ? own->schema->class_name[k] : digits;
-        const qn__cell cell = cell_of(text);
+        const qn__cell cell = qn__cell_of(text);
         const uint32_t at = qn__text_set_find(&l->set, &cell);
         to[k] = numbered ? (int32_t)strtol(text, NULL, 10) : at == QN__NO_TEXT ? 0 : (int32_t)at;
     }
@@ -197,7 +195,7 @@ static qn_status count_classes(qn_parts *parts, const qn__part_heads *heads, con
     for (uint32_t r = heads->lead; r < parts->ranks; r++)
         for (uint64_t i = 0; i < heads->part[r].labels; i++) {
             const qn__part_label *label = &heads->part[r].label[i];
-            const qn__cell cell = cell_of(label->text);
+            const qn__cell cell = qn__cell_of(label->text);
             const uint64_t k =
                 numbered ? strtoull(label->text, NULL, 10) : qn__text_set_find(&l->set, &cell);
             if (k < parts->own->classes)

@@ -115,6 +115,13 @@ static qn_status merge(qn_parts *parts, const qn_data_options *options, qn__part
     qn__part_heads_release(parts, parts->heads); /* of an earlier merge */
     qn_status status = qn__part_heads_gather(parts, parts->heads, err);
     *again = (qn__parts_again){0};
+    if (status == QN_OK && qn__parts_disordered(parts, parts->heads)) {
+        status = qn__parts_agree(parts, qn__parts_reorder(parts, parts->heads, options, err), err);
+        qn__part_heads_release(parts, parts->heads);
+        *parts->heads = (qn__part_heads){.part = NULL};
+        if (status == QN_OK)
+            status = qn__part_heads_gather(parts, parts->heads, err);
+    }
     if (status == QN_OK)
         qn__parts_colours(parts, parts->heads, again);
     if (status == QN_OK && !again->any) {

@@ -168,8 +168,10 @@ qn_status qn__parts_read(const qn_parts *parts, uint32_t rank, qn_data **out, qn
         status = qn__data_need_schema(as.own, err);
     if (status == QN_OK) {
         as.own->schema->target = qn__data_target(as.own);
-        status = qn__parts_columns(&as, parts->heads, &parts->options, err);
+        status = qn__parts_reorder(&as, parts->heads, &parts->options, err);
     }
+    if (status == QN_OK)
+        status = qn__parts_columns(&as, parts->heads, &parts->options, err);
     if (status == QN_OK)
         status = qn__parts_labels(&as, parts->heads, &parts->options, &again, err);
     qn__free(as.in_class);
