@@ -93,7 +93,8 @@ def no_threads(tmp_path_factory):
 
 
 # These take long under the address sanitizer; others reach the same code.
-LONG_SANITIZED = ["tests.gpu_intgemm", "tests.gpu_worker", "device.cpu.integer.intgemm",
+LONG_SANITIZED = ["device.conformance", "plan.plan", "tests.cuda_fake", "tests.gpu_kernels",
+                  "tests.gpu_intgemm", "tests.gpu_worker", "device.cpu.integer.intgemm",
                   "device.cpu.integer.intgemm_raw", "device.cpu.float.kernels", "device.cpu.float.map",
                   "device.cpu.float.outer", "device.cpu.float.slide", "kernels.runtime.elementary_functions",
                   "device.cpu.worker.cpu_measure", "device.gpu.gpu_selftest",
@@ -102,7 +103,7 @@ LONG_SANITIZED = ["tests.gpu_intgemm", "tests.gpu_worker", "device.cpu.integer.i
 
 # What the optimiser may change: numbers and kernels. The default run has the other programs in the
 # sanitizer build alone.
-OPTIMISED = re.compile(r"(device|kernels|layer|num|tests)\.")
+OPTIMISED = re.compile(r"(device|kernels|layer|num|tests)\.|plan\.plan$")
 
 
 def is_long(preset, name):
