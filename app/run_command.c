@@ -132,8 +132,14 @@ static const char *recipe_path(const run_flags *f, char path[PATH_MAX]) {
     if (size + sizeof ".recipe.json" > PATH_MAX)
         return NULL;
     snprintf(path, PATH_MAX, "%.*s", (int)size, file);
-    for (char *mark; (mark = strstr(path, "%r"));) /* "out-%r" becomes "out" */
-        memmove(mark - (mark > path && strchr("-_.", mark[-1])), mark + 2, strlen(mark + 2) + 1);
+    for (char *mark; (mark = strstr(path, "%r"));) {
+        const char *rest = mark + 2;
+        if (strchr(mark, '/')) /* a folder: that of rank 0 */
+            *mark++ = '0';
+        else if (mark > path && strchr("-_.", mark[-1])) /* "out-%r" becomes "out" */
+            mark--;
+        memmove(mark, rest, strlen(rest) + 1);
+    }
     snprintf(path + strlen(path), PATH_MAX - strlen(path), ".recipe.json");
     return path;
 }
@@ -161,6 +167,8 @@ static void add_list(files *all, const char *word, const text_list *list, qn_fil
         char *name = all->name[all->names++];
         if (!equals)
             continue; /* kernel_each says so */
+        if (use == QN_FILE_WRITE && strstr(equals, "%r"))
+            continue; /* the run itself tries the name of this rank */
         snprintf(name, sizeof all->name[0], "--%s %.*s", word,
                  (int)(equals - list->at[i] < 60 ? equals - list->at[i] : 60), list->at[i]);
         add(all, name, equals + 1, use);

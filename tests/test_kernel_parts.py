@@ -136,6 +136,10 @@ def test_refused(quern, run_quern, folder):
     assert '"rgb" is an output of the kernel, and --in-parts names it' in said("--in-parts", "rgb=a.npy")
     more = ["--out", "rgb=no.npy", "--out", "groups=no2.npy", "--out", "place=no3.npy"]
     assert "writes no checkpoint" in said(*more, "--checkpoint", "c", status=1)
+    there = ["run", "--kernel", "k.c", *INPUTS, "--out", "next=there%r/n%r.npy", *more]
+    assert 'cannot write "there0/n.recipe.json"' in run_quern(*there, cwd=folder, status=1).stderr
+    there += ["--recipe", "r.json"]
+    assert 'cannot open the folder there0:' in run_quern(*there, cwd=folder, status=1).stderr
     numpy.save(folder / "a9.npy", numpy.zeros((2, WIDTH + 1), "f4"))
     parts = ["--in-parts", "a=a?.npy", *INPUTS[2:]]
     assert "a9.npy" in said(*more, inputs=parts, status=1)

@@ -73,6 +73,8 @@ static qn_status write_picture(const qn__user_array *a, qn__writer *writer, qn_e
     return status;
 }
 
+int qn__user_output_is_picture(const char *path) { return format_of(path) == PNG; }
+
 /* ------------------------------------------------------------------ numbers */
 
 qn_status qn__user_output_map(qn__user_array *a, const char *path, qn__writer *writer, int *made,

@@ -18,6 +18,9 @@ qn_status qn__user_output_check(const qn__user_array *a, const char *name, const
 qn_status qn__user_output_map(qn__user_array *a, const char *path, qn__writer *writer, int *made,
                               qn_error *err);
 
+/* 1: the ending of the path is that of a picture, which has at least one row. */
+int qn__user_output_is_picture(const char *path);
+
 /* Writes an output in the format of its path: ".png", ".raw" (little-endian numbers) or NPY. One
  * that was mapped is already there. */
 qn_status qn__user_output_write(const qn__user_array *a, const char *path, qn__writer *writer,

@@ -136,6 +136,8 @@ static qn_status write_own(qn__user_files *f, qn_error *err) {
         if (!is_own(k, i))
             continue;
         const qn__user_array own = qn__user_divide_own(k, i);
+        if (own.shape[0] == 0 && qn__user_output_is_picture(k->part[i].path))
+            continue;
         status = qn__user_output_write(&own, k->part[i].path, f->own[i], err);
         if (status == QN_OK) {
             status = qn__writer_finish(f->own[i], &batch, QN_OK, err);
