@@ -36,8 +36,8 @@ static const uint32_t RANK[RANKS] = {0, 1, 2};
 
 static int add(transfer added, qn__carried *handle) {
     pthread_mutex_lock(&table.lock);
-    assert_in_range(table.count, 0, MOST - 1);
     const int is_broken = table.fault == FAILS && table.count >= table.fault_at;
+    assert_in_range(table.count, 0, MOST - 1);
     table.transfer[table.count] = added;
     handle->number = table.count++;
     pthread_mutex_unlock(&table.lock);

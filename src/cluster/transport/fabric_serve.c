@@ -62,14 +62,23 @@ static void arrived(const serving *s, qn__fabric_job *job) {
     pthread_mutex_unlock(&f->delivering);
 }
 
+/* The library may still write to its memory. Under the lock. */
+static void keep_stuck(qn__fabric *f, qn__fabric_job *job) {
+    job->queued = f->stuck;
+    f->stuck = job;
+    --f->transfers;
+}
+
 /* A transfer that failed stays listed: its rank is dead, or its body comes by a socket. Where the
- * library survives a death, sockets have a while to find it. */
+ * library survives a death, sockets have a while to find it. Its memory is not used again. */
 static void failed(const serving *s, qn__fabric_job *job, int code) {
+    qn__fabric *f = s->fabric;
     const char *what = job->receives ? "a receipt" : "a transmission";
-    pthread_mutex_lock(&s->fabric->lock);
-    job->since -= s->fabric->patience - (s->fabric->patience < GRACE ? s->fabric->patience : GRACE);
-    pthread_mutex_unlock(&s->fabric->lock);
-    give_back(s->fabric, job);
+    pthread_mutex_lock(&f->lock);
+    job->since -= f->patience - (f->patience < GRACE ? f->patience : GRACE);
+    keep_stuck(f, job);
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
     if (!s->carrier->survives)
         leave_with(s, what, code);
 }
@@ -121,9 +130,7 @@ static void sweep(qn__fabric *f) {
             continue;
         }
         *at = job->queued;
-        job->queued = f->stuck;
-        f->stuck = job;
-        --f->transfers;
+        keep_stuck(f, job);
     }
     f->swept = f->lost;
     pthread_cond_broadcast(&f->changed);

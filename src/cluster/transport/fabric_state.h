@@ -57,7 +57,7 @@ struct qn__fabric {
     qn__fabric_peer *peer;
     qn__fabric_job *queue, **queue_end;
     qn__fabric_job *begun; /* transfers, of the thread alone until they are abandoned */
-    qn__fabric_job *stuck; /* transfers with ranks that were lost */
+    qn__fabric_job *stuck; /* transfers that failed, or with ranks that were lost */
     uint32_t transfers;    /* that the thread has or will get */
     int used, left, stopping, survives;
     uint32_t lost, swept;      /* ranks that were lost; whose transfers are stuck already */
