@@ -415,6 +415,12 @@ def test_zero_is_no_word_for_the_default(q, option):
         q.Classifier(**{option: 0}).fit(TWO, [0, 1])
 
 
+def test_a_path_is_no_address_of_a_model(q, tmp_path):
+    for path in ("m.safetensors", tmp_path / "m.safetensors"):
+        with pytest.raises(TypeError, match="quern.load"):
+            q.Model(path)
+
+
 def test_a_classifier_has_an_output_for_each_class(q):
     made = q.Classifier("dense 3 softmax", epochs=1)
     with pytest.raises(q.InputError, match="3 outputs.*2 classes.*{classes}"):

@@ -35,6 +35,8 @@ class Model:
     """
 
     def __init__(self, address, epochs=list, report=None, complete=True):
+        if isinstance(address, (str, bytes, os.PathLike)):
+            raise TypeError("a model file is read by quern.load(path)")
         self._address = address
         self._release = owned(self, "qn_model_free", address)
         self._epochs, self._history = epochs, None  # asked when somebody wants the history
