@@ -37,6 +37,16 @@ static int same_order(const qn__schema *a, const qn__schema *b) {
     return k == a->features;
 }
 
+/* 0: the names differ, or one of them is there twice. */
+static int match(const named *a, const named *b, uint32_t count, uint32_t *order) {
+    for (uint32_t k = 0; k < count; k++) {
+        if (strcmp(a[k].name, b[k].name) != 0 || (k > 0 && compare(&a[k - 1], &a[k]) == 0))
+            return 0;
+        order[b[k].column] = a[k].column;
+    }
+    return 1;
+}
+
 /* Which column of `own` has the name of each of `lead`, for qn__free. NULL: they are in the same
  * order, or their names differ. */
 static uint32_t *find_order(const qn__schema *own, const qn__schema *lead, qn_error *err) {
@@ -44,10 +54,7 @@ static uint32_t *find_order(const qn__schema *own, const qn__schema *lead, qn_er
         return NULL;
     named *a = sorted(own, err), *b = a ? sorted(lead, err) : NULL;
     uint32_t *order = b ? qn__alloc(own->features, sizeof *order, err) : NULL;
-    for (uint32_t k = 0; order && k < own->features; k++) {
-        order[b[k].column] = a[k].column;
-        if (strcmp(a[k].name, b[k].name) == 0 && (k == 0 || compare(&a[k - 1], &a[k]) != 0))
-            continue;
+    if (order && !match(a, b, own->features, order)) {
         qn__free(order);
         order = NULL;
     }
