@@ -21,7 +21,7 @@ static void print_cluster(void) {
         return;
     }
     if (*mpi.name)
-        printf("MPI: %s, %s (used only to start ranks)\n", mpi.name, mpi.path);
+        printf("MPI: %s, %s (starts ranks, carries sums if faster)\n", mpi.name, mpi.path);
     else
         printf("MPI: none%s%s (needed only to start ranks)\n", *mpi.reason ? ", " : "",
                fields_spell(mpi.reason, reason, sizeof reason));
