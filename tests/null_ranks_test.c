@@ -19,6 +19,7 @@ static void test_parts(void **state) {
     qn_data *table;
     REFUSED(qn_parts_table, "parts", NULL, 0, &table);
     REFUSED(qn_parts_copies, "parts", NULL, 2);
+    REFUSED(qn_parts_check, "data", NULL);
     REFUSED(qn_parts_open, "paths", NULL, NULL, 1, NULL, &parts);
     REFUSED(qn_parts_open, "out", NULL, &path, 1, NULL, NULL);
     REFUSED(qn_predictions_join, "predictions", NULL, NULL, 1);

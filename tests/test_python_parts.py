@@ -87,6 +87,10 @@ if count > 1:
         quern.train(lost, model="dense 1", epochs=1)
     except quern.QuernError as why:
         print("!", type(why).__name__, why)
+    try:
+        lost.values                                 # 0 for rows of rank 2 that were touched
+    except quern.FileError as why:
+        print("!", type(why).__name__, why)
 """
 
 
@@ -117,3 +121,4 @@ def test_parts_in_memory(tmp_path):
             assert "has ended, and its part of the data is missing" in said.pop(3)
             assert "FileError a table in memory: " in said[3] and "rank 2 on " in said[3]
             assert "no other rank can read its part: it was in the memory of that rank" in said[3]
+            assert "FileError" in said[4] and "RuntimeWarning: numbers of other ranks" in err, err

@@ -95,6 +95,11 @@ QN_API qn_status qn_parts_table(qn_parts *parts, uint64_t kept, qn_data **out, q
  * qn_parts_close. NULL for NULL, for other tables, and where one part is the whole. */
 QN_API const qn_parts *qn_data_parts(const qn_data *data);
 
+/* Whether all values of other ranks that were read from a table of qn_parts_table were fetched:
+ * those that were not are 0. Not collective. QN_OK for other tables. Fails with QN_IO, which names
+ * the rank and its files, or QN_MEMORY. */
+QN_API qn_status qn_parts_check(const qn_data *data, qn_error *err);
+
 #ifdef __cplusplus
 }
 #endif

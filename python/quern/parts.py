@@ -4,6 +4,8 @@ import ctypes as C
 import itertools
 import os
 import sys
+import warnings
+import weakref
 from collections.abc import Iterator
 
 from . import _abi, _arrow, ranks
@@ -23,6 +25,26 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 _NO_PATHS = (C.c_char_p * 1)()
+
+
+def _checked(name):
+    """A property of Data; raises where numbers of other ranks that were read before could not be fetched."""
+    known = getattr(Data, name)
+
+    def get(self):
+        call("qn_parts_check", self._address)
+        return known.fget(self)
+
+    return property(get, doc=known.__doc__)
+
+
+def _close(address):
+    """Nobody may have asked since the last numbers were read."""
+    try:
+        call("qn_parts_check", address)
+    except QuernError as why:
+        warnings.warn(f"numbers of other ranks that were read from quern.Parts are 0: {why}", RuntimeWarning)
+    library().qn_data_close(address)
 
 
 class Parts(Data):
@@ -69,8 +91,8 @@ class Parts(Data):
 
     `values`, `labels` and `targets` are filled when they are touched. So all ranks keep the table, and run,
     until none reads them: a call of all ranks after it, such as ``describe``, makes sure. What cannot be
-    fetched is 0, and only the next call of all ranks raises the error. System calls cannot read them:
-    ``numpy.save`` needs a copy, ``numpy.array(parts.values)``.
+    fetched is 0: the next use of the table raises the error, or its end warns. System calls cannot read
+    them: ``numpy.save`` needs a copy, ``numpy.array(parts.values)``.
     """
 
     def __init__(self, data=None, labels=None, *, part_cache=0, copies=1, **columns):
@@ -100,8 +122,11 @@ class Parts(Data):
         except BaseException:
             library().qn_parts_close(parts)
             raise
-        self._take(new("qn_parts_table", parts, int(part_cache) << 20))
+        self._address = new("qn_parts_table", parts, int(part_cache) << 20)
+        self._release = weakref.finalize(self, _close, self._address)
         ranks._parts.add(self)
+
+    values, labels, targets = map(_checked, ("values", "labels", "targets"))
 
     @property
     def own(self):

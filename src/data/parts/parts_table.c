@@ -539,3 +539,11 @@ const qn_parts *qn_data_parts(const qn_data *data) {
     const qn__remote_rows *remote = data ? qn__data_remote(data) : NULL;
     return remote ? remote->parts : NULL;
 }
+
+qn_status qn_parts_check(const qn_data *data, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(data, err);
+    const qn__remote_rows *remote = qn__data_remote(data);
+    qn_error unheard;
+    return remote ? remote->check(remote->user, err ? err : &unheard) : QN_OK;
+}
