@@ -257,6 +257,8 @@ def test_the_map_names_what_is_there():
     text = (ROOT / MAP).read_text()
     named = re.findall(r"(?<![\w/])(?:src|app|tests)/[\w./]+", text)
     assert len(named) > 80 and not [name for name in named if not (ROOT / name.rstrip(".")).exists()]
+    firsts = re.findall(r"^\| ([^|]+) \|", text, re.M)
+    assert not [first for first in set(firsts) - {"---"} if firsts.count(first) > 1]
 
 
 def test_folders_refused():
