@@ -237,6 +237,13 @@ static qn_status compare(qn_cluster *c, const record *told, const qn__text *own,
     return status;
 }
 
+/* Of the others only digests are known. */
+static qn_status differs_from_run(const qn_cluster *c, qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "%s has other options or other data than the run",
+             qn_cluster_name(c, qn_cluster_rank(c)));
+    return qn__remedy(err, QN_MISMATCH, "start it with the same command");
+}
+
 static qn_status agree(qn_cluster *c, const qn_error *own, const qn__text *text, uint32_t count,
                        qn__text_differences *differ, qn_error *err) {
     const uint32_t ranks = qn_cluster_ranks(c);
@@ -247,13 +254,21 @@ static qn_status agree(qn_cluster *c, const qn_error *own, const qn__text *text,
         return QN_MEMORY;
     }
     tell(text, own, &mine);
+    if (own && own->status != QN_OK &&
+        qn__cluster_takes_history(c)) { /* the others had no failure */
+        qn__free(all);
+        *err = *own;
+        return own->status;
+    }
     qn_status status = qn__cluster_gather(c, &mine, sizeof mine, all, err);
     if (status == QN_OK)
         status = verdict_on_failures(c, all, err);
     int other = 0;
     for (uint32_t r = 0; status == QN_OK && r < ranks; ++r)
         other |= all[r].present && memcmp(all[r].hash, mine.hash, sizeof mine.hash) != 0;
-    if (status == QN_OK && other)
+    if (status == QN_OK && other && qn__cluster_takes_history(c))
+        status = differs_from_run(c, err);
+    else if (status == QN_OK && other)
         status = compare(c, all, text, count, differ, err);
     qn__free(all);
     return status;

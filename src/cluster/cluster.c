@@ -70,6 +70,11 @@ qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_
     const qn_status status = qn__cluster_check_process(c, err);
     if (status != QN_OK)
         return status;
+    c->history.now = *reduction;
+    if (c->history.state == QN__RUN_HISTORY_TAKEN)
+        return c->reducer->error.status == QN_OK
+                   ? qn__run_history_begin(&c->history, reduction, err)
+                   : failure(c, err);
     for (;;) {
         const unsigned seen = wakeups(c);
         const int begun = qn__reducer_begin(c->reducer, reduction);
@@ -83,13 +88,17 @@ qn_status qn__reduction_begin(qn_cluster *c, const qn__reduction *reduction, qn_
 }
 
 int qn__reduction_chunks(qn_cluster *c, qn__chunk_range *range) {
-    return qn__reducer_chunks(c->reducer, range);
+    return c->history.state != QN__RUN_HISTORY_TAKEN && qn__reducer_chunks(c->reducer, range);
 }
 
-int64_t *qn__reduction_part(qn_cluster *c) { return qn__reducer_part(c->reducer); }
+int64_t *qn__reduction_part(qn_cluster *c) {
+    return c->history.state == QN__RUN_HISTORY_TAKEN ? c->history.part
+                                                     : qn__reducer_part(c->reducer);
+}
 
 void qn__reduction_final(qn_cluster *c, uint64_t first, uint64_t count, uint32_t chunks) {
-    qn__reducer_final(c->reducer, first, count, chunks);
+    if (c->history.state != QN__RUN_HISTORY_TAKEN)
+        qn__reducer_final(c->reducer, first, count, chunks);
 }
 
 static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_error *err) {
@@ -116,10 +125,16 @@ static qn_status add_up(qn_cluster *c, int *more, const int64_t **total, qn_erro
 qn_status qn__reduction_finish(qn_cluster *c, uint32_t chunks, int *more, const int64_t **total,
                                qn_error *err) {
     const double begun = qn__now();
-    qn__reducer_added(c->reducer, chunks);
     *more = 0;
     *total = NULL;
+    if (c->history.state == QN__RUN_HISTORY_TAKEN) {
+        *total = qn__run_history_total(&c->history);
+        return QN_OK;
+    }
+    qn__reducer_added(c->reducer, chunks);
     const qn_status status = add_up(c, more, total, err);
+    if (status == QN_OK && !*more && c->history.state == QN__RUN_HISTORY_KEPT)
+        qn__run_history_add(&c->history, *total);
     c->reducer->traffic.waiting += qn__now() - begun;
     report_notes(c);
     return status;

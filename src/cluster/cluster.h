@@ -99,6 +99,18 @@ int qn__cluster_is_joining(const qn_cluster *c);
  * run has ended, or qn_cluster_stop was called. */
 qn_status qn__cluster_enter(qn_cluster *c, qn_error *err);
 
+/* Collective, before ranks exchange what a rank that joins could not find out by itself, such as
+ * the parts of a table. From here to qn__cluster_open_door rank 0 keeps the total of each
+ * reduction, and a rank that joins takes these instead of its own. So it makes the same calls. If
+ * the door was open before, or the totals are too many, nobody can join. */
+qn_status qn__cluster_remember(qn_cluster *c, qn_error *err);
+/* 1 on a rank that joins and takes such totals. A failure of its own is not in them. */
+int qn__cluster_takes_history(const qn_cluster *c);
+/* On a rank that is not let in yet: bytes of a table of the run (qn__cluster_listener.whole), from
+ * rank 0; any thread. *asked: 0 on other ranks, and where it was let in meanwhile. */
+qn_status qn__cluster_ask_run(qn_cluster *c, uint64_t table, uint64_t first, uint64_t count,
+                              void *to, int *asked, qn_error *err);
+
 /* This rank cannot continue: all other ranks fail with a message that names rank and host. *why
  * becomes that message too, or that of another rank that failed earlier. */
 void qn__cluster_fail(qn_cluster *c, qn_error *why);
@@ -153,6 +165,13 @@ typedef struct qn__cluster_listener {
     void (*message)(void *user, uint32_t from, const qn__head *head, qn__message_buffer *body);
     /* No further message comes from that rank. */
     void (*gone)(void *user, uint32_t rank);
+    /* A rank has joined, and all have connected anew: what was sent and not answered is lost, and
+     * ranks that are gone are told again. Until it returns, nothing comes from the new connections,
+     * and buffers of the old ones are valid. May be NULL. */
+    void (*renewed)(void *user);
+    /* For a rank that joins: bytes of the whole table; may wait. 0: it does not have them. May be
+     * NULL; called by another thread. */
+    int (*whole)(void *user, uint64_t first, uint64_t count, void *to);
     qn__ranks told; /* the cluster's: it knows that these are gone */
     struct qn__cluster_listener *next;
 } qn__cluster_listener;
@@ -165,8 +184,12 @@ uint64_t qn__cluster_table(qn_cluster *c);
 void qn__cluster_listen(qn_cluster *c, qn__cluster_listener *listener);
 /* Returns when the listener is not being called. */
 void qn__cluster_unlisten(qn_cluster *c, qn__cluster_listener *listener);
-/* Sends such a message, from any thread, without waiting; takes over the reference to `body`. To a
- * rank that is gone it is discarded. */
+/* Around the making of a buffer and its sending, for any thread but the transport's: a rank that
+ * joins waits so long. */
+void qn__cluster_hold(qn_cluster *c);
+void qn__cluster_let_go(qn_cluster *c);
+/* Sends such a message without waiting; takes over the reference to `body`. To a rank that is gone
+ * it is discarded. */
 void qn__cluster_send(qn_cluster *c, uint32_t to, const qn__head *head, qn__message_buffer *body);
 /* A body for it, with one reference; NULL if out of memory. */
 qn__message_buffer *qn__cluster_buffer(qn_cluster *c, uint64_t bytes);

@@ -57,8 +57,16 @@ void qn__cluster_open_door(qn_cluster *c) {
     if (!c || c->door || !c->rendezvous.meeting.possible || c->rendezvous.rank != 0 ||
         c->agreed.size == 0 || c->agreed.size > QN__DESCRIBED_BYTES)
         return;
+    /* Tables that are spread over ranks need the history of the first door. */
+    const int known = !c->spread || c->history.state == QN__RUN_HISTORY_KEPT;
+    c->door_was_open = 1;
+    if (!known)
+        return;
+    if (c->history.state == QN__RUN_HISTORY_KEPT)
+        c->history.state = QN__RUN_HISTORY_WHOLE;
     /* Another program may use the address meanwhile: then no rank can join. */
-    (void)qn__door_open(&c->rendezvous, c->agreed.data, c->agreed.size, &c->door, NULL);
+    (void)qn__door_open(&c->rendezvous, c->agreed.data, c->agreed.size,
+                        &(qn__door_store){c, qn__run_history_supply}, &c->door, NULL);
 }
 
 void qn__cluster_close_door(qn_cluster *c) {
@@ -66,6 +74,8 @@ void qn__cluster_close_door(qn_cluster *c) {
         return;
     qn__door_close(c->door);
     c->door = NULL;
+    if (c->history.state == QN__RUN_HISTORY_WHOLE)
+        qn__run_history_release(&c->history);
 }
 
 void qn__cluster_ask_door(qn_cluster *c) {
@@ -123,7 +133,9 @@ static qn_status take(change *j, qn_error *err) {
     qn_error why = {0};
     next->group.later = invitation->later;
     memcpy(next->costs.own, old->costs.own, QN__REDUCTION_KINDS * sizeof *next->costs.own);
+    pthread_rwlock_wrlock(&c->connected);
     qn__reducer_shut(old);
+    qn__cluster_renew_listeners(c);
     qn__renewal_take(&j->renewal, &c->rendezvous);
     for (int i = 0; i < QN__REQUESTS; ++i)
         if (i != QN__REQUEST_JOIN)
@@ -141,6 +153,7 @@ static qn_status take(change *j, qn_error *err) {
     c->reserved = 0;
     c->quiet = 0;
     qn_status status = qn__cluster_start(c, &why);
+    pthread_rwlock_unlock(&c->connected);
     if (status == QN_OK)
         status = qn__cluster_reserve(c, reserved, &why);
     if (status != QN_OK && err)
@@ -257,7 +270,9 @@ static qn_status connect_all(change *j, int *all, qn_error *err) {
 static void take_leave(change *j) {
     const qn__rank_traffic before = j->c->reducer->traffic;
     uint64_t own = YES;
+    pthread_mutex_lock(&j->c->listening);
     j->c->quiet = 1;
+    pthread_mutex_unlock(&j->c->listening);
     (void)qn__cluster_gather(j->c, &own, sizeof own, j->answer, NULL);
     j->c->slot[j->c->reducer == &j->c->slot[0]].traffic = before;
 }
@@ -398,7 +413,12 @@ qn_status qn__cluster_enter(qn_cluster *c, qn_error *err) {
     change j = {.c = c, .renewal = {.held = -1, .listeners = {-1, -1}}};
     qn_status status = qn__cluster_same_as(c, m->described, m->described_bytes, err);
     if (status == QN_OK)
+        status = qn__run_history_check_end(&c->history, err);
+    pthread_mutex_lock(&c->supplying); /* the door hears of nothing else now */
+    qn__run_history_release(&c->history);
+    if (status == QN_OK)
         status = wait_outside(&j, err);
+    pthread_mutex_unlock(&c->supplying);
     drop(&j);
     return status;
 }

@@ -51,7 +51,9 @@ static void on_message(void *user, uint32_t from, const qn__head *head, qn__mess
     const qn__cluster_listener *listener = c->listeners;
     while (listener && listener->table != head->number[1])
         listener = listener->next;
-    if (listener) {
+    if (c->quiet) { /* all is asked for again over the new connections */
+        qn__buffer_drop(body);
+    } else if (listener) {
         listener->message(listener->user, from, head, body);
     } else {
         refuse_request(c, from, head);
@@ -77,6 +79,10 @@ static void tell_gone(qn_cluster *c, qn__cluster_listener *listener) {
         }
 }
 
+void qn__cluster_hold(qn_cluster *c) { pthread_rwlock_rdlock(&c->connected); }
+
+void qn__cluster_let_go(qn_cluster *c) { pthread_rwlock_unlock(&c->connected); }
+
 uint64_t qn__cluster_table(qn_cluster *c) { return c->tables++; }
 
 void qn__cluster_listen(qn_cluster *c, qn__cluster_listener *listener) {
@@ -89,6 +95,7 @@ void qn__cluster_listen(qn_cluster *c, qn__cluster_listener *listener) {
 }
 
 void qn__cluster_unlisten(qn_cluster *c, qn__cluster_listener *listener) {
+    pthread_mutex_lock(&c->supplying);
     pthread_mutex_lock(&c->listening);
     qn__cluster_listener **at = &c->listeners;
     while (*at && *at != listener)
@@ -96,12 +103,24 @@ void qn__cluster_unlisten(qn_cluster *c, qn__cluster_listener *listener) {
     if (*at)
         *at = listener->next;
     pthread_mutex_unlock(&c->listening);
+    pthread_mutex_unlock(&c->supplying);
 }
 
+/* Ranks that leave old connections for new ones are not gone. */
 static void tell_listeners(qn_cluster *c) {
     pthread_mutex_lock(&c->listening);
-    for (qn__cluster_listener *listener = c->listeners; listener; listener = listener->next)
-        tell_gone(c, listener);
+    for (qn__cluster_listener *at = c->listeners; at && !c->quiet; at = at->next)
+        tell_gone(c, at);
+    pthread_mutex_unlock(&c->listening);
+}
+
+void qn__cluster_renew_listeners(qn_cluster *c) {
+    pthread_mutex_lock(&c->listening);
+    for (qn__cluster_listener *at = c->listeners; at; at = at->next) {
+        at->told = (qn__ranks){{0}};
+        if (at->renewed)
+            at->renewed(at->user);
+    }
     pthread_mutex_unlock(&c->listening);
 }
 
@@ -339,6 +358,14 @@ static qn_status open_all(qn_cluster *c, qn_error *err) {
     return qn__cluster_start(c, err);
 }
 
+static void free_cluster(qn_cluster *c) {
+    pthread_mutex_destroy(&c->listening);
+    pthread_mutex_destroy(&c->supplying);
+    pthread_rwlock_destroy(&c->connected);
+    qn__run_history_release(&c->history);
+    qn__free(c);
+}
+
 static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_error *err) {
     qn_cluster *c = qn__alloc(1, sizeof *c, err);
     if (!c)
@@ -348,11 +375,12 @@ static qn_status join(const qn_cluster_options *options, qn_cluster **out, qn_er
     c->on_note = options->on_note;
     c->patience = options->rank_timeout > 0 ? options->rank_timeout : QN__RANK_TIMEOUT;
     pthread_mutex_init(&c->listening, NULL);
+    pthread_mutex_init(&c->supplying, NULL);
+    pthread_rwlock_init(&c->connected, NULL);
     qn_status status = qn__rendezvous_begin(options, &c->rendezvous, err);
     qn__float_state_set(); /* loaded libraries may have changed it */
     if (status != QN_OK || c->rendezvous.ranks == 0) {
-        pthread_mutex_destroy(&c->listening);
-        qn__free(c);
+        free_cluster(c);
         return status;
     }
     status = open_all(c, err);
@@ -391,8 +419,7 @@ void qn_cluster_leave(qn_cluster *c) {
     qn__free(c->local);
     qn__free(c->name);
     qn__free(c->name_text);
-    pthread_mutex_destroy(&c->listening);
-    qn__free(c);
+    free_cluster(c);
 }
 
 void qn_cluster_local(const qn_cluster *c, uint32_t *index, uint32_t *count) {

@@ -5,6 +5,7 @@
 #include "base/text/text.h"
 #include "cluster/agreement.h"
 #include "cluster/cluster.h"
+#include "cluster/run_history.h"
 #include "cluster/reduction/reduction_state.h"
 #include "cluster/rendezvous/door.h"
 #include "cluster/rendezvous/rendezvous.h"
@@ -40,6 +41,10 @@ struct qn_cluster {
     pthread_mutex_t listening;       /* for the listeners, while they are called too */
     qn__cluster_listener *listeners; /* or NULL */
     uint64_t tables;                 /* that were numbered */
+    qn__run_history history;
+    int spread, door_was_open;  /* 1: qn__cluster_remember, qn__cluster_open_door were called */
+    pthread_mutex_t supplying;  /* for bytes of tables that go through the door */
+    pthread_rwlock_t connected; /* written while the connections are renewed */
 };
 
 /* 0 in a child (fork) of the process that joined. Such a child must not use locks, memory or
@@ -54,6 +59,8 @@ qn_status qn__cluster_prepare(qn_cluster *c, qn__transport *transport, const qn_
 /* Begins to receive, and makes the first reduction. */
 qn_status qn__cluster_start(qn_cluster *c, qn_error *err);
 void qn__commons_close(qn__commons *commons);
+/* Before the old connections end; nothing comes from them any more. */
+void qn__cluster_renew_listeners(qn_cluster *c);
 
 /* For tests, set before ranks join. 1: ranks of one machine do not share memory. */
 extern int qn__cluster_apart;

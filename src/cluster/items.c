@@ -61,7 +61,7 @@ static uint32_t bytes_of(const qn__item_piece *piece, uint32_t count) {
 }
 
 static qn_status reach(qn__items *s, uint32_t part, qn_error *err) {
-    if (part == s->rank)
+    if (part == s->rank || part >= s->ranks)
         return QN_OK;
     pthread_mutex_lock(&s->reaching);
     const qn_status status = s->holder.reach(s->holder.user, part, err);
@@ -69,7 +69,7 @@ static qn_status reach(qn__items *s, uint32_t part, qn_error *err) {
     return status;
 }
 
-/* Copies the pieces of a part that this rank has or can reach; NULL: it cannot. */
+/* Copies the pieces of a part that this rank has; NULL: it cannot. */
 static qn__message_buffer *collect(qn__items *s, uint32_t part, const qn__item_piece *piece,
                                    uint32_t count, qn_error *err) {
     const uint32_t bytes = bytes_of(piece, count);
@@ -77,8 +77,6 @@ static qn__message_buffer *collect(qn__items *s, uint32_t part, const qn__item_p
         qn__fail(err, QN_FORMAT, "the request for items is malformed");
         return NULL;
     }
-    if (reach(s, part, err) != QN_OK)
-        return NULL;
     qn__message_buffer *body = qn__cluster_buffer(s->cluster, bytes);
     if (!body)
         qn__fail_memory(err, 1, bytes);
@@ -112,8 +110,13 @@ static void answer(qn__items *s, const waiting *w) {
     qn_error why = {.what = ""};
     char text[REASON];
     qn__message_buffer *body = NULL;
-    if (w->body && w->body->bytes % sizeof(qn__item_piece) == 0 &&
-        w->body->bytes / sizeof(qn__item_piece) <= QN__PIECES_MOST)
+    const int fine = w->body && w->body->bytes % sizeof(qn__item_piece) == 0 &&
+                     w->body->bytes / sizeof(qn__item_piece) <= QN__PIECES_MOST;
+    const qn_status reached = fine ? reach(s, w->head.extra, &why) : QN_OK;
+    qn__cluster_hold(s->cluster);
+    if (reached != QN_OK)
+        ; /* `why` says it */
+    else if (fine)
         body = collect(s, w->head.extra, (const qn__item_piece *)(const void *)w->body->data,
                        (uint32_t)(w->body->bytes / sizeof(qn__item_piece)), &why);
     else
@@ -123,10 +126,11 @@ static void answer(qn__items *s, const waiting *w) {
                                .number = {w->head.number[0], w->head.number[1]},
                                .bytes = body->bytes};
         qn__cluster_send(s->cluster, w->from, &head, body);
-        return;
+    } else {
+        write_reason(&why, text);
+        refuse(s, w, text);
     }
-    write_reason(&why, text);
-    refuse(s, w, text);
+    qn__cluster_let_go(s->cluster);
 }
 
 static void free_waiting(waiting *w) {
@@ -147,6 +151,8 @@ static void *answer_all(void *context) {
         s->first = w->next;
         s->last = s->first ? s->last : &s->first;
         --s->waits;
+        if (w->body)
+            w->body->transport = NULL; /* these connections may end before it is dropped */
         pthread_mutex_unlock(&s->lock);
         answer(s, w);
         free_waiting(w);
@@ -237,6 +243,36 @@ static void on_gone(void *user, uint32_t rank) {
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Requests are sent again by those who wait. What was answered outlives the connections. */
+static void on_renewed(void *user) {
+    qn__items *s = user;
+    pthread_mutex_lock(&s->lock);
+    s->gone = (qn__ranks){{0}};
+    for (qn__item_request *r = s->open; r; r = r->next) {
+        r->refused = (qn__ranks){{0}};
+        if (r->state == WAITS && r->asked != s->rank)
+            r->state = GONE;
+        if (r->body)
+            r->body->transport = NULL;
+    }
+    while (s->first) {
+        waiting *w = s->first;
+        s->first = w->next;
+        free_waiting(w);
+    }
+    s->last = &s->first;
+    s->waits = 0;
+    pthread_cond_broadcast(&s->answered);
+    pthread_mutex_unlock(&s->lock);
+    if (s->holder.renewed)
+        s->holder.renewed(s->holder.user);
+}
+
+static int read_whole(void *user, uint64_t first, uint64_t count, void *to) {
+    const qn__items *s = user;
+    return s->holder.whole && s->holder.whole(s->holder.user, first, count, to);
+}
+
 /* ------------------------------------------------------------ what this rank asks */
 
 static qn__message_buffer *request_body(const qn__items *s, const qn__item_request *r) {
@@ -264,7 +300,14 @@ static uint32_t choose(qn__items *s, qn__item_request *r) {
 
 static void fetch_here(qn__items *s, qn__item_request *r) {
     qn_error why = {.what = ""};
-    qn__message_buffer *body = collect(s, r->part, r->piece, r->count, &why);
+    qn__message_buffer *body = NULL;
+    const qn_status reached = reach(s, r->part, &why);
+    qn__cluster_hold(s->cluster);
+    if (reached == QN_OK)
+        body = collect(s, r->part, r->piece, r->count, &why);
+    if (body)
+        body->transport = NULL; /* as above */
+    qn__cluster_let_go(s->cluster);
     pthread_mutex_lock(&s->lock);
     r->body = body;
     r->state = body ? HAS : REFUSED;
@@ -281,15 +324,17 @@ static void send_request(qn__items *s, qn__item_request *r) {
         fetch_here(s, r);
         return;
     }
+    qn__cluster_hold(s->cluster);
     qn__message_buffer *body = request_body(s, r);
     const qn__head head = {.type = QN__MESSAGE_ASK,
                            .extra = r->part,
                            .number = {r->id, s->listener.table},
                            .bytes = r->count * sizeof *r->piece};
-    if (body) {
+    if (body)
         qn__cluster_send(s->cluster, to, &head, body);
+    qn__cluster_let_go(s->cluster);
+    if (body)
         return;
-    }
     pthread_mutex_lock(&s->lock);
     snprintf(r->reason, sizeof r->reason, "out of memory");
     r->state = REFUSED;
@@ -350,8 +395,8 @@ void qn__items_drop(qn__items *s, qn__item_request *r) {
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
+    qn__buffer_drop(r->body); /* with the lock: see on_renewed */
     pthread_mutex_unlock(&s->lock);
-    qn__buffer_drop(r->body);
     qn__free(r);
 }
 
@@ -444,8 +489,12 @@ qn_status qn__items_create(qn_cluster *c, uint64_t table, const qn__item_holder 
         release(s);
         return qn__fail(err, QN_MEMORY, "no thread can be started: %s", strerror(error));
     }
-    s->listener =
-        (qn__cluster_listener){.table = table, .user = s, .message = on_message, .gone = on_gone};
+    s->listener = (qn__cluster_listener){.table = table,
+                                         .user = s,
+                                         .message = on_message,
+                                         .gone = on_gone,
+                                         .renewed = on_renewed,
+                                         .whole = read_whole};
     qn__cluster_listen(c, &s->listener);
     *out = s;
     return QN_OK;

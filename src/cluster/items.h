@@ -29,6 +29,9 @@ typedef struct qn__item_holder {
     int (*copy)(void *user, uint32_t part, const qn__item_piece *piece, void *to);
     /* The files of a part, for messages; NULL: they have no place. */
     const char *(*name)(void *user, uint32_t part);
+    /* As those of qn__cluster_listener; may be NULL. */
+    void (*renewed)(void *user);
+    int (*whole)(void *user, uint64_t first, uint64_t count, void *to);
 } qn__item_holder;
 
 typedef struct qn__items qn__items;

@@ -66,7 +66,7 @@ static int meet(qn_cluster *c) {
 }
 
 static void begin(thread_ranks_member *m, holding *h, qn__items **items) {
-    const qn__item_holder holder = {h, reach, copy, NULL};
+    const qn__item_holder holder = {.user = h, .reach = reach, .copy = copy};
     h->rank = qn_cluster_rank(m->cluster);
     assert_int_equal(qn__items_create(m->cluster, 7, &holder, items, NULL), QN_OK);
     meet(m->cluster);

@@ -5,8 +5,8 @@
 
 void qn__train_open_door(qn_train *t) {
     /* An iteration of lbfgs goes on from sums of the one before, which a checkpoint does not have.
-     * A table in parts is with the ranks that have opened it. */
-    if (t->cluster && !t->job.full.lbfgs && !t->sets.given.train->remote)
+     */
+    if (t->cluster && !t->job.full.lbfgs)
         qn__cluster_open_door(t->cluster);
 }
 

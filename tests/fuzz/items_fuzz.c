@@ -169,7 +169,7 @@ static void wait_for_answers(world *w) {
 }
 
 static void live(world *w, input *in) {
-    const qn__item_holder holder = {w, reach, copy, NULL};
+    const qn__item_holder holder = {.user = w, .reach = reach, .copy = copy};
     qn_error err = {0};
     const int patient = next(in) & 1; /* else requests are open when the table is closed */
     FUZZ_MUST(qn__items_create(&w->cluster, 0, &holder, &w->items, &err) == QN_OK);
@@ -197,6 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     pthread_mutex_init(&w.lock, NULL);
     pthread_cond_init(&w.answered, NULL);
     pthread_mutex_init(&w.cluster.listening, NULL);
+    pthread_mutex_init(&w.cluster.supplying, NULL);
+    pthread_rwlock_init(&w.cluster.connected, NULL);
     FUZZ_MUST(qn__common_open(&common, -1, 0, 1, &err) == QN_OK);
     w.cluster.reducer = &w.cluster.slot[0];
     FUZZ_MUST(qn__reducer_open(w.cluster.reducer, &w.transport, RANKS, w.cluster.rendezvous.rank,
@@ -206,6 +208,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     qn__reducer_close(w.cluster.reducer);
     qn__common_close(&common);
     pthread_mutex_destroy(&w.cluster.listening);
+    pthread_mutex_destroy(&w.cluster.supplying);
+    pthread_rwlock_destroy(&w.cluster.connected);
     pthread_cond_destroy(&w.answered);
     pthread_mutex_destroy(&w.lock);
     return 0;

@@ -1,5 +1,6 @@
 #include "cluster/rendezvous/door.h"
 
+#include "base/digest/hmac.h"
 #include "base/memory.h"
 #include "base/system/clock.h"
 #include "base/system/float_state.h"
@@ -18,18 +19,28 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Seconds in which a rank takes what the door sends. */
-static const double PATIENCE = 5;
+/* Seconds in which a rank takes what the door sends; and gets what it asks for, which other ranks
+ * may have. */
+static const double PATIENCE = 5, ANSWER_TIME = 60;
 /* Seconds after which a rank that is ready, and has not said so again, has fallen silent. */
 static const double SILENT = 1;
 
+/* What a rank says that prepares itself and asks: not the number of its invitations, 0. */
+enum { SAYS_ASKS = 0xa5, CODE = 32, NONCE = 16 };
+
+/* A request for bytes of the store; its code follows the answer. */
+typedef struct question {
+    uint64_t table, first, count;
+    unsigned char nonce[NONCE];
+} question;
+
 /* A rank at the door. */
 typedef struct guest {
-    int file; /* -1: there is none */
-    enum { COMES, PREPARES, READY, INVITED } state;
-    size_t got;           /* bytes of its endpoint */
-    uint32_t invitations; /* that it was sent */
-    double heard;         /* when it last said that it is ready */
+    int file;                                             /* -1: there is none */
+    enum { COMES, PREPARES, ASKS, READY, INVITED } state; /* ASKS: the door's thread answers it */
+    size_t got;                                           /* bytes of its endpoint */
+    uint32_t invitations;                                 /* that it was sent */
+    double heard;                                         /* when it last said that it is ready */
     unsigned char bytes[QN__ENDPOINT_BYTES];
     qn__endpoint endpoint;
 } guest;
@@ -38,6 +49,8 @@ struct qn__door {
     uint32_t ranks;
     qn__listeners listeners;
     unsigned char secret[32];
+    qn__door_store store;
+    unsigned char *answer; /* QN__DOOR_MOST, and what its code covers */
     char *described;
     uint64_t described_bytes;
     int wake, started, ending; /* wake: an eventfd */
@@ -86,11 +99,15 @@ static void serve(qn__door *door, guest *g) {
     const int comes = g->state == COMES;
     const ssize_t n =
         comes ? recv(g->file, g->bytes + g->got, QN__ENDPOINT_BYTES - g->got, MSG_DONTWAIT)
-              : recv(g->file, said, sizeof said, MSG_DONTWAIT);
+              : recv(g->file, said, g->state == PREPARES ? 1 : sizeof said, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
     if (n <= 0) {
         send_away(g);
+        return;
+    }
+    if (!comes && g->state == PREPARES && said[0] == SAYS_ASKS) {
+        g->state = ASKS;
         return;
     }
     if (!comes) { /* what it said before its last invitation is old */
@@ -111,6 +128,32 @@ static void serve(qn__door *door, guest *g) {
     }
     qn__address_of_peer(g->file, &g->endpoint.seen);
     g->state = PREPARES;
+}
+
+/* The code of an answer: under the key of the run, with the request. */
+static void code_of(const unsigned char secret[32], unsigned char *answer, uint64_t bytes,
+                    const question *q, unsigned char code[CODE]) {
+    memcpy(answer + bytes, q, sizeof *q);
+    qn__hmac_sha256(secret, 32, answer, (size_t)bytes + sizeof *q, code);
+}
+
+/* Answers a request; without the lock, which other threads need meanwhile. */
+static int answer(qn__door *door, int file) {
+    question q;
+    unsigned char code[CODE];
+    if (qn__socket_transfer(file, (void *)&q, sizeof q, 0, qn__now() + PATIENCE) != 1)
+        return 0;
+    const uint64_t bytes = q.count ? q.count : sizeof(uint64_t);
+    if (q.count > QN__DOOR_MOST || !door->store.supply)
+        return 0;
+    if (!door->answer)
+        door->answer = qn__alloc(1, QN__DOOR_MOST + sizeof q, NULL);
+    if (!door->answer ||
+        !door->store.supply(door->store.user, q.table, q.first, q.count, door->answer))
+        return 0;
+    code_of(door->secret, door->answer, bytes, &q, code);
+    return qn__socket_transfer(file, door->answer, (size_t)bytes, 1, qn__now() + PATIENCE) == 1 &&
+           qn__socket_transfer(file, code, sizeof code, 1, qn__now() + PATIENCE) == 1;
 }
 
 /* The files to wait for. */
@@ -135,9 +178,19 @@ static void *door_main(void *argument) {
         (void)!read(door->wake, &number, sizeof number);
         pthread_mutex_lock(&door->lock);
         qn__acceptor_serve(door->acceptor, qn__now());
-        for (uint32_t r = 1; r < door->ranks; ++r)
-            if (door->guest[r].file >= 0 && door->guest[r].state != INVITED)
-                serve(door, &door->guest[r]);
+        for (uint32_t r = 1; r < door->ranks; ++r) {
+            guest *g = &door->guest[r];
+            if (g->file >= 0 && g->state != INVITED)
+                serve(door, g);
+            if (g->file < 0 || g->state != ASKS)
+                continue;
+            pthread_mutex_unlock(&door->lock);
+            const int answered = answer(door, g->file);
+            pthread_mutex_lock(&door->lock);
+            g->state = PREPARES;
+            if (!answered)
+                send_away(g);
+        }
     }
     pthread_mutex_unlock(&door->lock);
     return NULL;
@@ -161,7 +214,7 @@ static qn_status start(qn__door *door, qn_error *err) {
 }
 
 qn_status qn__door_open(const qn__rendezvous *rendezvous, const char *described, uint64_t bytes,
-                        qn__door **out, qn_error *err) {
+                        const qn__door_store *store, qn__door **out, qn_error *err) {
     const qn__meeting *m = &rendezvous->meeting;
     const uint32_t n = rendezvous->ranks;
     qn__exchange place = {.host = m->host, .port = m->port, .everywhere = m->everywhere};
@@ -170,6 +223,7 @@ qn_status qn__door_open(const qn__rendezvous *rendezvous, const char *described,
     if (!door)
         return QN_MEMORY;
     door->ranks = n;
+    door->store = *store;
     door->listeners = (qn__listeners){-1, -1};
     door->wake = -1;
     memcpy(door->secret, m->secret, sizeof door->secret);
@@ -225,6 +279,7 @@ void qn__door_close(qn__door *door) {
     qn__listeners_close(&door->listeners);
     pthread_mutex_destroy(&door->lock);
     qn__free(door->described);
+    qn__free(door->answer);
     qn__free(door->endpoint);
     qn__free(door->guest);
     qn__free(door->poll);
@@ -308,6 +363,28 @@ void qn__door_watch(int file, double seconds) {
     setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     setsockopt(file, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof one);
+}
+
+int qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint64_t first,
+                 uint64_t count, uint64_t bytes, void *to) {
+    const double until = qn__now() + ANSWER_TIME;
+    question q = {.table = table, .first = first, .count = count};
+    unsigned char says[1 + sizeof q], code[CODE], own[CODE];
+    unsigned char *answer = qn__alloc(1, bytes + sizeof q, NULL);
+    qn__random_bytes(q.nonce, sizeof q.nonce);
+    says[0] = SAYS_ASKS;
+    memcpy(says + 1, &q, sizeof q);
+    int good = answer && qn__socket_transfer(file, says, sizeof says, 1, until) == 1 &&
+               qn__socket_transfer(file, answer, (size_t)bytes, 0, until) == 1 &&
+               qn__socket_transfer(file, code, sizeof code, 0, until) == 1;
+    if (good) {
+        code_of(secret, answer, bytes, &q, own);
+        good = memcmp(own, code, sizeof own) == 0;
+    }
+    if (good)
+        memcpy(to, answer, (size_t)bytes);
+    qn__free(answer);
+    return good;
 }
 
 int qn__door_ready(int file, uint32_t invitations) {

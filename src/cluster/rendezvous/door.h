@@ -31,10 +31,20 @@ typedef enum qn__door_word {
     QN__DOOR_OVER     /* the run is over, or lets nobody in any more */
 } qn__door_word;
 
+/* What a rank may ask for while it prepares itself: `count` bytes of a table, from `first` on, or 8
+ * bytes if `count` is 0. Returns 0 where there are none; may wait. The door's thread calls it. */
+typedef struct qn__door_store {
+    void *user;
+    int (*supply)(void *user, uint64_t table, uint64_t first, uint64_t count, void *to);
+} qn__door_store;
+
+/* Bytes of an answer. */
+#define QN__DOOR_MOST (UINT64_C(1) << 22)
+
 /* On rank 0. `described` is copied, at most QN__DESCRIBED_BYTES. QN_CLUSTER: the address is taken
  * by another program. */
 qn_status qn__door_open(const qn__rendezvous *rendezvous, const char *described, uint64_t bytes,
-                        qn__door **out, qn_error *err);
+                        const qn__door_store *store, qn__door **out, qn_error *err);
 /* Tells all ranks that wait that the run is over. Accepts NULL. */
 void qn__door_close(qn__door *door);
 
@@ -56,6 +66,10 @@ void qn__door_update(qn__door *door, const qn__endpoint *endpoint);
 
 /* The system finds out whether the host at the other end is lost, in about so many seconds. */
 void qn__door_watch(int file, double seconds);
+/* Before: asks for bytes of the store. `bytes`: how many these are, at most QN__DOOR_MOST. The
+ * answer has a code under `secret`. 0: rank 0 has ended, or does not have them. */
+int qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint64_t first,
+                 uint64_t count, uint64_t bytes, void *to);
 /* Says that this rank is ready, after so many invitations. It is said again and again: a rank that
  * has fallen silent is not invited. 0: rank 0 has ended. */
 int qn__door_ready(int file, uint32_t invitations);

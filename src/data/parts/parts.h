@@ -93,6 +93,9 @@ int qn__parts_lost(const qn_parts *parts);
  * as above. */
 qn_status qn__parts_notes(qn_parts *parts, qn_error *err);
 
+/* On a rank that joins with another part than the run has in its place. */
+qn_status qn__parts_differ(const qn_parts *parts, qn_error *err);
+
 /* Bytes of different lengths from each rank. */
 typedef struct qn__parts_blobs {
     uint8_t *all;

@@ -161,7 +161,11 @@ static qn_status compare(qn_parts *parts, const named *own, qn_error *err) {
         same = same && memcmp(all[r].digest, own->digest, sizeof own->digest) == 0;
         sorted = memcmp(all[r].sum, own->sum, sizeof own->sum) == 0;
     }
+    const int told_other = status == QN_OK && parts->gone[parts->rank] == QN__PART_THERE &&
+                           memcmp(&all[parts->rank], own, sizeof *own) != 0;
     qn__free(all);
+    if (told_other)
+        return qn__parts_differ(parts, err);
     if (status != QN_OK || parts->dealt)
         return status;
     parts->dealt = same && sorted;

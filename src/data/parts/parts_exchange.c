@@ -41,6 +41,12 @@ qn_status qn__parts_gather_each(const qn_parts *parts, const void *own, uint64_t
     return status == QN_OK ? check_there(parts, all, bytes, err) : status;
 }
 
+qn_status qn__parts_differ(const qn_parts *parts, qn_error *err) {
+    qn__fail(err, QN_MISMATCH, "the part of this rank is not the one that it had in the run");
+    qn__at_of(err, parts->name[parts->rank]);
+    return qn__remedy(err, QN_MISMATCH, "start the rank with the same files or table");
+}
+
 /* Bytes of a rank that travel at once. */
 enum { SLICE = 1 << 18 };
 
@@ -103,7 +109,7 @@ qn_status qn__parts_add(const qn_parts *parts, int64_t *words, uint64_t count, q
         return status;
     int64_t *part = qn__reduction_part(parts->cluster);
     memset(part, 0, parts->ranks * sizeof *part);
-    part[parts->rank] = 1;
+    part[parts->rank] = -1; /* no byte of it is 0 */
     memcpy(part + parts->ranks, words, count * sizeof *part);
     do
         status = qn__reduction_finish(parts->cluster, 0, &more, &total, err);
@@ -135,6 +141,8 @@ qn_status qn__parts_gather_blobs(const qn_parts *parts, const void *own, uint64_
         out->each = out->size[r] + 1 > out->each ? out->size[r] + 1 : out->each;
     }
     qn__free(sizes);
+    if (status == QN_OK && out->size[parts->rank] != size)
+        size = 0; /* this rank joins, and the others have what it said before */
     uint8_t *mine = NULL;
     out->each = (out->each + 63) / 64 * 64; /* the last byte of each says that its rank is there */
     if (status == QN_OK) {

@@ -213,6 +213,10 @@ qn_status qn__part_heads_gather(qn_parts *parts, qn__part_heads *out, qn_error *
     qn_status status = qn__parts_agree(parts, write_own(parts->own, &own, &size, err), err);
     if (status == QN_OK)
         status = qn__parts_gather_blobs(parts, own, size, &out->blobs, err);
+    if (status == QN_OK && parts->gone[parts->rank] == QN__PART_THERE &&
+        (out->blobs.size[parts->rank] != size ||
+         memcmp(out->blobs.all + parts->rank * out->blobs.each, own, size) != 0))
+        status = qn__parts_differ(parts, err);
     if (status == QN_OK)
         status = qn__parts_agree(parts, take_all(parts, out, err), err);
     qn__free(own);

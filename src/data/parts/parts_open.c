@@ -284,8 +284,10 @@ static qn_status make(qn_cluster *cluster, const char *const *paths, size_t coun
         return QN_MEMORY;
     }
     parts->given = given;
-    qn_status status = qn__same_options(cluster, paths ? "qn_parts_open" : "qn_parts_of_data",
-                                        options, 1, &own, err);
+    qn_status status = qn__cluster_remember(cluster, err);
+    if (status == QN_OK)
+        status = qn__same_options(cluster, paths ? "qn_parts_open" : "qn_parts_of_data", options, 1,
+                                  &own, err);
     if (status == QN_OK)
         status =
             paths ? open_files(parts, paths, count, &own, err) : open_lot(parts, &none, &own, err);

@@ -5,6 +5,7 @@
 #include "base/system/available.h"
 #include "base/system/fault_space.h"
 #include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "cluster/items.h"
 #include "data/ahead/page_ahead.h"
 #include "data/open/data_snapshot.h"
@@ -34,8 +35,12 @@ typedef struct whole {
     qn__part_rows rows;
     qn__remote_rows remote;
     int partial;
-    uint64_t number;             /* of the table among those of the cluster */
-    uint64_t kept;               /* bytes of values, at most */
+    uint64_t number; /* of the table among those of the cluster */
+    uint64_t bytes;  /* of the space */
+    uint64_t kept;   /* bytes of values, at most */
+    int late_copies; /* 1: this rank joins, and then makes its copies */
+    int copying;     /* 1: the thread makes copies that this rank has to have */
+    pthread_t thread;
     atomic_int random;           /* 1: the system knows that own rows are read in a random order */
     void *snapshot;              /* of `like`, for its schema and notes */
     _Atomic(qn_data *) *adopted; /* of each rank: its part, where this rank read it again */
@@ -189,7 +194,13 @@ static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, q
     whole *w = user;
     const uint64_t rows = qn__parts_items(w->parts);
     filling f = {.whole = w, .err = err};
+    const uint64_t after = w->bytes > first ? w->bytes - first : 0; /* a block may end later */
+    int asked;
     memset(to, 0, count);
+    const qn_status status = qn__cluster_ask_run(w->parts->cluster, w->number, first,
+                                                 count < after ? count : after, to, &asked, err);
+    if (asked)
+        return end_job(w, status, err);
     for (uint32_t k = 0; k < ARRAYS && f.status == QN_OK; ++k) {
         const uint64_t begin = w->begin[k], end = begin + qn__part_array_bytes(w->array[k], rows);
         const uint64_t low = first > begin ? first : begin;
@@ -199,6 +210,15 @@ static qn_status fill(void *user, uint64_t first, uint64_t count, uint8_t *to, q
     }
     finish(&f);
     return end_job(w, f.status, err);
+}
+
+/* For a rank that joins: it reads the whole as this rank does. */
+static int read_whole(void *user, uint64_t first, uint64_t count, void *to) {
+    const whole *w = user;
+    if (first > w->bytes || count > w->bytes - first)
+        return 0;
+    memcpy(to, qn__fault_space_memory(w->space) + first, count);
+    return qn__fault_space_check(w->space, NULL) == QN_OK;
 }
 
 /* ------------------------------------------------------------ rows */
@@ -243,6 +263,8 @@ static qn_status check_rows(void *user, qn_error *err) {
 
 static void release(void *memory) {
     whole *w = memory;
+    if (w->copying)
+        pthread_join(w->thread, NULL);
     qn__fault_space_destroy(w->space);
     qn__items_destroy(w->items);
     for (uint32_t i = 0; w->adopted && i < w->parts->ranks; ++i)
@@ -403,6 +425,22 @@ static qn_status copy_parts(whole *w, qn_error *err) {
     return status;
 }
 
+static void *copy_later(void *user) {
+    whole *w = user;
+    qn_error unwanted; /* without the copies the others still give their parts */
+    qn__float_state_set();
+    (void)copy_parts(w, &unwanted);
+    return NULL;
+}
+
+/* A rank that has joined gets its copies while it computes. */
+static void make_copies_later(void *user) {
+    whole *w = user;
+    if (w->late_copies)
+        w->copying = qn__thread_start(&w->thread, NULL, copy_later, w) == 0;
+    w->late_copies = 0;
+}
+
 /* A row is asked for in one request. */
 static qn_status check_stride(const whole *w, qn_error *err) {
     if (!w->partial || qn__data_stride(w->parts->own) <= QN__ANSWER_MOST)
@@ -415,10 +453,16 @@ static qn_status check_stride(const whole *w, qn_error *err) {
 
 static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *err) {
     const qn_parts *parts = w->parts;
-    const qn__item_holder holder = {w, adopt, copy_piece, name_of};
+    const qn__item_holder holder = {.user = w,
+                                    .reach = adopt,
+                                    .copy = copy_piece,
+                                    .name = name_of,
+                                    .renewed = make_copies_later,
+                                    .whole = read_whole};
     const qn__fault_filler filler = {w, fill};
     uint64_t droppable = 0;
     const uint64_t bytes = lay_out(w, &droppable);
+    w->bytes = bytes;
     w->kept = kept;
     w->partial = kept < droppable;
     w->adopted = (_Atomic(qn_data *) *)qn__alloc(parts->ranks, sizeof *w->adopted, err);
@@ -468,9 +512,13 @@ static qn_status gather_digests(whole *w, qn_error *err) {
     snprintf(own, sizeof own, "%s", qn_data_digest(w->parts->own));
     if (!w->digest)
         w->digest = qn__alloc(w->parts->ranks, sizeof *w->digest, err);
-    const qn_status status = qn__parts_agree(w->parts, w->digest ? QN_OK : QN_MEMORY, err);
-    return status == QN_OK ? qn__parts_gather_each(w->parts, own, sizeof own, w->digest, err)
-                           : status;
+    qn_status status = qn__parts_agree(w->parts, w->digest ? QN_OK : QN_MEMORY, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__parts_gather_each(w->parts, own, sizeof own, w->digest, err);
+    const char *told = w->digest[w->parts->rank];
+    return status == QN_OK && *told && strcmp(told, own) != 0 ? qn__parts_differ(w->parts, err)
+                                                              : status;
 }
 
 /* Takes over `parts`, as the caller does. After the last agreement all ranks answer requests. */
@@ -492,8 +540,9 @@ static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_er
     if (status == QN_OK)
         status = qn__parts_agree(
             parts, open_whole(w, kept ? kept : qn__available_memory() / 4 / ranks, out, err), err);
+    w->late_copies = parts->copies > 1 && qn__cluster_takes_history(parts->cluster);
     if (status == QN_OK && parts->copies > 1)
-        status = qn__parts_agree(parts, copy_parts(w, err), err);
+        status = qn__parts_agree(parts, w->late_copies ? QN_OK : copy_parts(w, err), err);
     if (status == QN_OK)
         return QN_OK;
     if (*out && (*out)->memory) { /* this rank had no failure */

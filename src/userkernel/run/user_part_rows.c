@@ -85,7 +85,7 @@ static const char *name_of(void *user, uint32_t part) {
 }
 
 qn_status qn__part_rows_open(qn__part_space *s, qn_error *err) {
-    const qn__item_holder holder = {s, reach, copy_piece, name_of};
+    const qn__item_holder holder = {.user = s, .reach = reach, .copy = copy_piece, .name = name_of};
     return qn__items_create(s->parts.cluster, qn__cluster_table(s->parts.cluster), &holder,
                             &s->items, err);
 }
