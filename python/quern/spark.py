@@ -10,10 +10,12 @@
 
 import base64
 import pickle
+import re
 import secrets
+import time
 
 from . import _engine, _options
-from .errors import UsageError
+from .errors import ClusterError, UsageError
 
 pyspark = _engine.need("pyspark", "pyspark[sql]", "quern.spark")
 
@@ -31,6 +33,8 @@ __all__ = ["Classifier", "ClassifierModel", "Regressor", "RegressorModel"]
 
 # What Spark says of partitions that were put together or chosen within a stage in barrier mode.
 _UNSUITABLE = "SPARK-24820"
+# What it says where fewer cores are there than tasks, and for how many seconds `fit` waits for more.
+_FEW, WAIT = "SPARK-24819", 600
 # Options of `quern.train` that write files on the machine of a task, or that `fit` sets.
 _NOT_HERE = {"resume", "report", "plots", "runs", "run_name", "run_dir", "trace"}
 _MORE = ["checkpoint_every", "category", "date_format", "dates", "text", "text_features"]
@@ -138,7 +142,20 @@ def _contiguous(rows, partitions):
 
 def _in_barrier_mode(rows, rank):
     answers = rows.mapInArrow(rank, "answer binary", barrier=True)
-    [row] = answers.repartition(1).collect()  # Spark starts a stage in barrier mode again if it is not the last
+    answers = answers.repartition(1)  # Spark starts a stage in barrier mode again if it is not the last
+    context, since = rows.sparkSession.sparkContext, time.monotonic()
+    grows = not re.fullmatch(r"local(\[.*)?", context.master)
+    while True:
+        try:
+            [row] = answers.collect()
+            break
+        except Exception as failure:
+            if _FEW not in str(failure):
+                raise
+            if not grows or time.monotonic() - since > WAIT:
+                raise ClusterError("the cluster has fewer cores than numWorkers", context.master,
+                                   "set numWorkers to fewer tasks, or start more executors") from None
+        time.sleep(1)
     kind, value = pickle.loads(row.answer)
     if kind == "failed":
         raise value

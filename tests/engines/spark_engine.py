@@ -114,6 +114,8 @@ def test_errors(local, table):
         Classifier(inputCols=["a"], labelCol="size", epochs=1).fit(frame)
     with pytest.raises(quern.UsageError, match='unknown loss "nix"'):
         Classifier(inputCols=["a"], labelCol="sick", loss="nix").fit(frame)
+    with pytest.raises(quern.ClusterError, match=r"local\[4\]: the cluster has fewer cores than numWorkers"):
+        Classifier(inputCols=["a"], labelCol="sick", numWorkers=9).fit(frame)
     with pytest.raises(TypeError, match="no option 'epoch'; did you mean 'epochs'"):
         Classifier(epoch=1)
     with pytest.raises(quern.UsageError, match="the column c is string"):
