@@ -184,9 +184,9 @@ qn_status qn__parts_row(qn_parts *parts, const qn__part_reading *reading,
     const told own = own_of(parts, reading);
     told *all = qn__alloc(parts->ranks, sizeof *all, err);
     int is_row = 0;
-    qn_status status = qn__parts_agree(parts, all ? QN_OK : QN_MEMORY, err);
-    if (status == QN_OK)
-        status = qn__parts_gather_each(parts, &own, sizeof own, all, err);
+    if (!all)
+        return qn__parts_fail(parts, QN_MEMORY, err);
+    qn_status status = qn__parts_gather_each(parts, &own, sizeof own, all, err);
     if (status == QN_OK)
         status = compare(parts, all, &is_row, err);
     if (status == QN_OK && is_row) {
