@@ -421,7 +421,9 @@ SLOW_IN_PYTHON = ["pixels-gelu", "batch-1", "best", "best-file", "early-stopping
 
 
 IN_PYTHON = ALL + INTEGERS + INTEGER_WINDOWS + SIXTH + NORMS + BLOCKS + EIGHTH + EIGHTH_INTEGERS + NINTH + NINTH_INTEGERS
-PYTHON_BY_DEFAULT = choice([name for name in IN_PYTHON if name not in SLOW_IN_PYTHON], SOME_INTEGERS)
+# A third of those with new words: all are trained by the program, whose bytes are those of the table too, so
+# a night is soon enough to find that the oracle or the table has changed.
+PYTHON_BY_DEFAULT = choice([name for name in IN_PYTHON if name not in SLOW_IN_PYTHON], SOME_INTEGERS)[::3]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[machine.LONG] * (name not in PYTHON_BY_DEFAULT))
