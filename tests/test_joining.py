@@ -4,14 +4,17 @@ More of how they find each other is in test_ranks.py, and what goes wrong in tes
 
 import contextlib
 import json
+import os
 import select
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
 
 import launch
+import python_package
 import ranks
 import recipes
 from test_ranks import SMALL, files, words_of  # noqa: F401  (files is a fixture)
@@ -63,9 +66,20 @@ def test_a_quiet_rank_waits_in_silence(run_quern, tmp_path):
     assert "waits" not in done.stderr and "rank 1 did not come" in done.stderr
 
 
+SEARCH = """
+import quern
+quern.ranks.join(meet={meet!r}, ranks=2, rank=1)
+try:
+    quern.search(quern.digits(20), grid={{"lr": [0.1, 0.2]}}, epochs=1)
+except quern.ClusterError as error:
+    print(error)
+"""
+
+
 def test_another_command_cannot_join_a_training(quern, run_quern, tmp_path):
-    """It would compute alone, or wait for the other ranks for ever."""
-    place = ["--meet", f"127.0.0.1:{ranks.free_port()}", "--ranks", 2, "--rank"]
+    """It would compute alone, or wait for the other ranks for ever; also from Python."""
+    meet = f"127.0.0.1:{ranks.free_port()}"
+    place = ["--meet", meet, "--ranks", 2, "--rank"]
     words = [*SMALL]
     words[words.index("--epochs") + 1] = 10**6
     words += ["-o", tmp_path / "m", *place, 0, "--min-ranks", 1]
@@ -73,11 +87,14 @@ def test_another_command_cannot_join_a_training(quern, run_quern, tmp_path):
     try:
         lines_until(training, "items/s")
         done = run_quern("data", "info", recipes.FEW["data"], *place, 1, status=1)
+        late = subprocess.run([sys.executable, "-c", SEARCH.format(meet=meet)], text=True, capture_output=True,
+                              timeout=60, env={**os.environ, "PYTHONPATH": str(python_package.folder())})
     finally:
         training.kill()
         training.communicate()
     assert done.stdout == ""
     assert "has begun, and this command cannot join it" in done.stderr
+    assert "has begun, and a search cannot join it" in late.stdout, late.stderr
 
 
 def start_torchrun(quern, count, port, *words, **more):

@@ -75,8 +75,18 @@ static qn_status read_together(qn_search *s, qn_error *err) {
     return status;
 }
 
+/* Whether this rank has come to a training that had begun: it is alone then, and not the writer. */
+static int came_late(const qn_cluster *cluster) {
+    return !qn_cluster_is_writer(cluster) && qn_cluster_alive(cluster) == 1;
+}
+
 static qn_status open_on(qn_search *s, qn_error *err) {
     char *first;
+    if (s->cluster && came_late(s->cluster)) {
+        qn__fail(err, QN_CLUSTER,
+                 "the training at this address has begun, and a search cannot join it");
+        return qn__remedy(err, QN_CLUSTER, "start all ranks of the search at another address");
+    }
     qn_status status = qn__search_settings(s, &first, err);
     const uint64_t runs = (uint64_t)s->options.settings * s->options.folds;
     s->table = (qn__search_table){.settings = s->options.settings, .folds = s->options.folds};
