@@ -1,6 +1,7 @@
 #include "cluster/rendezvous/mpi_exchange.h"
 
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "cluster/rendezvous/mpi_library.h"
 #include "cluster/transport/ranks.h"
@@ -174,11 +175,7 @@ static void *talk_main(void *argument) {
 
 /* Waits until *flag, under the lock. */
 static void wait_until(mpi_call *t, const int *flag, double seconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const double part = (double)until.tv_nsec * 1e-9 + seconds;
-    until.tv_sec += (time_t)part;
-    until.tv_nsec = (long)((part - (double)(time_t)part) * 1e9);
+    const struct timespec until = qn__after(seconds);
     int late = 0;
     while (!*flag && late != ETIMEDOUT)
         late = pthread_cond_timedwait(&t->changed, &t->lock, &until);

@@ -184,18 +184,10 @@ void qn__fabric_serve(void *fabric, const qn__carrier *carrier) {
 /* ------------------------------------------------------------------------------- trials, the end
  */
 
-static void deadline(double seconds, struct timespec *at) {
-    clock_gettime(CLOCK_MONOTONIC, at);
-    const double whole = (double)at->tv_nsec * 1e-9 + seconds;
-    at->tv_sec += (time_t)whole;
-    at->tv_nsec = (long)((whole - (double)(time_t)whole) * 1e9);
-}
-
 /* One trial of `count` messages. */
 static double try_once(qn__fabric *f, uint32_t to, int carried, uint64_t count, double most) {
     const qn__head head = {
         .type = QN__FABRIC_PROBE, .number = {++f->trial, count}, .bytes = QN__FABRIC_TRIAL};
-    struct timespec until;
     const double begun = qn__now();
     int late = 0;
     for (uint64_t i = 0; i < count; ++i) {
@@ -209,7 +201,7 @@ static double try_once(qn__fabric *f, uint32_t to, int carried, uint64_t count, 
             return most;
         }
     }
-    deadline(most, &until);
+    const struct timespec until = qn__after(most);
     pthread_mutex_lock(&f->lock);
     while (f->answered != head.number[0] && !f->peer[to].gone && !(carried && f->left) && !late)
         late = pthread_cond_timedwait(&f->changed, &f->lock, &until) == ETIMEDOUT;
@@ -243,9 +235,8 @@ static int under_way(const qn__fabric *f) {
 }
 
 int qn__fabric_stop(qn__fabric *f, double seconds) {
-    struct timespec until;
+    const struct timespec until = qn__after(seconds);
     int late = 0;
-    deadline(seconds, &until);
     pthread_mutex_lock(&f->lock);
     f->stopping = 1;
     pthread_cond_broadcast(&f->more);

@@ -336,11 +336,7 @@ int qn__transport_receive_file(qn__transport *base, uint32_t from, double second
     qn__socket_transport *transport = qn__socket_transport_of(base);
     if (from >= transport->ranks || from == transport->rank)
         return -1;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const double whole = (double)until.tv_nsec * 1e-9 + seconds;
-    until.tv_sec += (time_t)whole;
-    until.tv_nsec = (long)((whole - (double)(time_t)whole) * 1e9);
+    const struct timespec until = qn__after(seconds);
     int file = -1, late = 0;
     pthread_mutex_lock(&transport->taken_lock);
     struct qn__taken *taken = &transport->taken[from];

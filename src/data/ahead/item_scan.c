@@ -2,6 +2,7 @@
 #include "base/digest/crc32.h"
 #include "base/files/mapped_file.h"
 #include "base/memory.h"
+#include "base/system/clock.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
 #include "data/bytes/file_pieces.h"
@@ -9,7 +10,6 @@
 #include "num/philox.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* Bytes that a disk of 500 MB/s reads in four seconds. */
 #define SHORT ((uint64_t)2 << 30)
@@ -21,11 +21,13 @@ enum {
     /* Bytes of a reading: a disk of 500 MB/s takes 2 ms. All readers share a large page, because a
      * block of small ones makes many more pieces for the disk. */
     PIECE = LARGE_PAGE / READERS - QN__FILE_PIECE_MARGIN,
-    FIND = 256,                  /* items whose places are found at a time */
-    RANDOM_COST = 16 << 10,      /* bytes that are read in order in the time of one request */
-    LEAST_SLOTS = 1024,          /* below them chance makes the numbers of items too uneven */
-    WAIT_NANOSECONDS = 200000000 /* at most in a step; Ctrl-C waits, too */
+    FIND = 256,             /* items whose places are found at a time */
+    RANDOM_COST = 16 << 10, /* bytes that are read in order in the time of one request */
+    LEAST_SLOTS = 1024      /* below them chance makes the numbers of items too uneven */
 };
+
+/* Seconds that a step waits at most; Ctrl-C waits, too. */
+static const double WAIT = 0.2;
 
 /* An item of a piece, and the place for which it is copied. */
 typedef struct find {
@@ -330,11 +332,7 @@ static void begin(qn__item_scan *s, uint64_t from) {
 }
 
 static void wait_for(qn__item_scan *s, uint64_t visits) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WAIT_NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = qn__after(WAIT);
     s->needed = visits;
     pthread_cond_broadcast(&s->moved);
     while (!s->failed && done(s) < visits &&
