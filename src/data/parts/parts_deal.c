@@ -4,6 +4,7 @@
 #include "data/bytes/folder.h"
 #include "data/open/open_list.h"
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -213,8 +214,7 @@ qn_status qn__parts_deal(qn_parts *parts, const char *const *paths, size_t count
         status = compare(parts, &own, err);
     out->to = out->list.count;
     out->encloses = status == QN_OK && count > 0 && qn__data_list_encloses(&out->list, options);
-    out->same = status == QN_OK && parts->dealt;
-    if (sizes && out->same)
+    if (sizes && status == QN_OK && parts->dealt)
         divide(parts, sizes, out);
     qn__free(sizes);
     return status;
@@ -223,4 +223,12 @@ qn_status qn__parts_deal(qn_parts *parts, const char *const *paths, size_t count
 void qn__parts_lot_release(qn__parts_lot *lot) {
     qn__file_list_release(&lot->list);
     qn__file_list_release(&lot->labels);
+}
+
+void qn__parts_name_files(const qn__file_list *list, size_t from, size_t to, char *name,
+                          size_t size) {
+    if (from < to)
+        snprintf(name, size, "%.150s", list->file[from].path);
+    if (from + 1 < to)
+        snprintf(name + strlen(name), size - strlen(name), " and %zu more", to - from - 1);
 }

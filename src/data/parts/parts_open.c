@@ -95,16 +95,12 @@ static qn_status settle_own(qn_parts *parts, qn_error *err) {
     return status == QN_OK ? check_table(own, err) : status;
 }
 
-/* The names of the files of all ranks, for messages: "b.csv", or "b.csv and 3 more". */
+/* The names of the files of all ranks, for messages. */
 static qn_status gather_names(qn_parts *parts, const qn__parts_lot *lot, qn_error *err) {
-    const size_t count = lot->to - lot->from;
     char own[sizeof *parts->name] = "no file";
     if (parts->given)
         snprintf(own, sizeof own, "a table in memory");
-    if (count > 0)
-        snprintf(own, sizeof own, "%.150s", lot->list.file[lot->from].path);
-    if (count > 1)
-        snprintf(own + strlen(own), sizeof own - strlen(own), " and %zu more", count - 1);
+    qn__parts_name_files(&lot->list, lot->from, lot->to, own, sizeof own);
     return qn__parts_gather_each(parts, own, sizeof own, parts->name, err);
 }
 

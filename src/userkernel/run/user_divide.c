@@ -118,21 +118,12 @@ static qn_status take_memory(const qn_kernel *k, uint32_t part, qn__part_input *
     return QN_OK;
 }
 
-static void name_files(const qn__parts_lot *lot, head *own) {
-    const size_t count = lot->list.count;
-    if (count > 0)
-        snprintf(own->name, sizeof own->name, "%.150s", lot->list.file[0].path);
-    if (count > 1)
-        snprintf(own->name + strlen(own->name), sizeof own->name - strlen(own->name),
-                 " and %zu more", count - 1);
-}
-
 /* What this process has of the input. *same: all ranks name the same files. */
 static qn_status open_own(const qn_kernel *k, uint32_t part, head *own, int *same, qn_error *err) {
     qn_parts *parts = &k->divided->parts;
     qn__part_input *in = &k->divided->input[part];
     const char *path = k->part[part].path;
-    qn__parts_lot lot = {.same = 0};
+    qn__parts_lot lot = {.from = 0};
     qn_data_options options;
     qn_data_options_init(&options);
     parts->dealt = 0; /* of another input */
@@ -142,8 +133,8 @@ static qn_status open_own(const qn_kernel *k, uint32_t part, head *own, int *sam
     else if (status == QN_OK)
         status = qn__parts_agree(parts, take_memory(k, part, in, own, err), err);
     if (status == QN_OK && path)
-        name_files(&lot, own);
-    *same = path && lot.same;
+        qn__parts_name_files(&lot.list, 0, lot.list.count, own->name, sizeof own->name);
+    *same = path && parts->dealt;
     qn__parts_lot_release(&lot);
     return status;
 }
