@@ -429,7 +429,6 @@ qn_status qn__fabric_open(const qn__fabric_setup *setup, qn__fabric **out, qn_er
     f->transport.calls = &CALLS;
     f->base = setup->base;
     f->ranks = setup->ranks;
-    f->rank = setup->rank;
     f->patience = setup->patience;
     f->queue_end = &f->queue;
     for (uint32_t r = 0; r < setup->ranks; ++r) {

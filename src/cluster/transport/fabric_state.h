@@ -48,7 +48,7 @@ struct qn__fabric {
     qn__transport transport; /* first: qn__fabric_of */
     qn__transport *base;
     qn__transport_events events;
-    uint32_t ranks, rank;
+    uint32_t ranks;
     double patience;
     pthread_mutex_t delivering; /* while a handler runs; locked before all others */
     pthread_mutex_t lock;       /* for the members below */
