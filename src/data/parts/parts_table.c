@@ -516,9 +516,10 @@ static qn_status gather_digests(whole *w, qn_error *err) {
     if (status != QN_OK)
         return status;
     status = qn__parts_gather_each(w->parts, own, sizeof own, w->digest, err);
+    if (status != QN_OK || !w->digest)
+        return status;
     const char *told = w->digest[w->parts->rank];
-    return status == QN_OK && *told && strcmp(told, own) != 0 ? qn__parts_differ(w->parts, err)
-                                                              : status;
+    return *told && strcmp(told, own) != 0 ? qn__parts_differ(w->parts, err) : QN_OK;
 }
 
 /* Takes over `parts`, as the caller does. After the last agreement all ranks answer requests. */

@@ -268,7 +268,8 @@ static qn_status run_items(qn_kernel *k, loop *l, qn__team *team, qn__user_total
     for (double spent = 0; status == QN_OK && job->begin < end && spent < LOOK;
          spent += job->own_seconds) {
         const int64_t left = end - job->begin;
-        double count = l->pace > 0 ? l->pace * LOOK : (double)(left / FIRST + 1);
+        const int64_t some = left / FIRST + 1;
+        double count = l->pace > 0 ? l->pace * LOOK : (double)some;
         count = count < FASTER * (double)l->computed || l->computed == 0
                     ? count
                     : FASTER * (double)l->computed;

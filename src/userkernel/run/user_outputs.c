@@ -44,7 +44,7 @@ static qn_status make_rows(qn_kernel *k, uint32_t part, int large, qn_error *err
             return status;
     }
     if (!made && bytes_here(k, part) > qn__available_memory())
-        return qn__fail_memory(err, own.shape[0], bytes_here(k, part) / own.shape[0]);
+        return qn__fail_memory(err, 1, bytes_here(k, part));
     if (!made)
         return qn__user_array_reserve(&b->array, err);
     const uint64_t row = qn__user_array_bytes(&own) / own.shape[0];
