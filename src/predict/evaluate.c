@@ -351,23 +351,23 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
     return finish(e, status, out, err);
 }
 
-qn_status qn__next_bytes(const qn_data *data, const qn_model *model, uint64_t *bytes, int *all,
+qn_status qn__next_bytes(const qn_data *data, const qn_model *model, uint64_t *bytes, int *known,
                          qn_error *err) {
     qn__token_lengths lengths;
     *bytes = 0;
-    *all = 0;
+    *known = 0;
     if (!model->tokenizer || !*model->tokenizer)
         return QN_OK;
     const qn_status status = qn__token_lengths_of(model->tokenizer, &lengths, err);
-    int known = status == QN_OK && lengths.bytes != NULL;
-    for (uint64_t i = 0; known && i < data->items; ++i)
-        for (uint32_t k = qn__data_first_target(data, i); known && k < data->features; ++k) {
+    int all = status == QN_OK && lengths.bytes != NULL;
+    for (uint64_t i = 0; all && i < data->items; ++i)
+        for (uint32_t k = qn__data_first_target(data, i); all && k < data->features; ++k) {
             const double token = qn__element_number(data->type, qn__data_item(data, i), k);
-            known = token != lengths.unknown;
+            all = token != lengths.unknown;
             *bytes += token < lengths.count ? lengths.bytes[(uint32_t)token] : 0;
         }
-    *bytes = known ? *bytes : 0;
-    *all = known;
+    *bytes = all ? *bytes : 0;
+    *known = all;
     qn__token_lengths_release(&lengths);
     return status;
 }

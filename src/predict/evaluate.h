@@ -36,7 +36,7 @@ qn_status qn__evaluation_of_answers(const qn__answer_counts *counts, const qn_da
                                     const qn__program *program, const qn__answer_naming *names,
                                     qn_evaluation **out, qn_error *err);
 
-/* The evaluation of the tokens of `data` that come next. */
+/* The evaluation of tokens that come next, whose targets are `bytes` of text; 0: unknown. */
 qn_status qn__evaluation_of_next(const qn__next_counts *counts, uint64_t bytes, qn_evaluation **out,
                                  qn_error *err);
 

@@ -1,5 +1,5 @@
-/* Ranks that end while parts are opened: others take their files, in the same order. Both functions
- * are collective, as qn__parts_mend (parts.h), and return what it does. */
+/* Ranks that end while parts are opened: others take their files, in the same order. The first two
+ * functions are collective, as qn__parts_mend (parts.h), and return what it does. */
 #ifndef QN_DATA_PARTS_PARTS_MEND_H
 #define QN_DATA_PARTS_PARTS_MEND_H
 

@@ -15,7 +15,8 @@ qn_status qn__user_divide_open(qn_kernel *kernel, qn_error *err);
 qn_status qn__user_divide_space(qn_kernel *kernel, const uint64_t shape[QN_KERNEL_DIMENSIONS],
                                 qn_error *err);
 
-/* Not collective: all ranks have agreed after the last read. Accepts a kernel without. */
+/* Not collective: all ranks have agreed after the last read. Does nothing where kernel->divided is
+ * NULL. */
 void qn__user_divide_close(qn_kernel *kernel);
 
 /* The items of this rank as a range of all. */
@@ -25,8 +26,8 @@ void qn__user_divide_items(const qn_kernel *kernel, int64_t *begin, int64_t *end
  * where they are in their file. */
 qn__user_array qn__user_divide_own(const qn_kernel *kernel, uint32_t part);
 
-/* The rows of an array of the index space that the items of this rank read, in up to `most` ranges:
- * two where a halo wraps. Returns their number. */
+/* The rows of an array of the index space that the items of this rank read, in one range, or in
+ * two where a halo wraps; 0: it has no rows. Returns their number. */
 uint32_t qn__user_divide_needs(const qn_kernel *kernel, uint32_t part, qn__row_range ranges[2]);
 
 #endif
