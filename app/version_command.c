@@ -23,8 +23,8 @@ static void print_cluster(void) {
     if (*mpi.name)
         printf("MPI: %s, %s (starts ranks, carries sums if faster)\n", mpi.name, mpi.path);
     else
-        printf("MPI: none%s%s (needed only to start ranks)\n", *mpi.reason ? ", " : "",
-               fields_spell(mpi.reason, reason, sizeof reason));
+        printf("MPI: none%s%s (it starts ranks, and carries sums if faster)\n",
+               *mpi.reason ? ", " : "", fields_spell(mpi.reason, reason, sizeof reason));
     if (*mpi.deaths)
         printf("failed ranks: the run continues with %s\n", mpi.deaths);
     else if (*mpi.name)

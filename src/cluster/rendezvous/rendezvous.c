@@ -95,7 +95,7 @@ static qn_status read_wish(const qn_cluster_options *o, qn__carriage *wish, qn_e
             *wish = (qn__carriage)i;
             return QN_OK;
         }
-    qn__fail(err, QN_USAGE, "there is no transport %.40s", text);
+    qn__fail(err, QN_USAGE, "unknown transport %.40s", text);
     return qn__remedy(err, QN_USAGE, "the transports are auto, sockets and mpi");
 }
 

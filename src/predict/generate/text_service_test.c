@@ -11,6 +11,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <quern/quern.h>
+#include <semaphore.h>
 
 #include "model/formats/model.h"
 #include "predict/generate/next_model_test.h"
@@ -323,10 +324,17 @@ static void test_an_answer_that_fails_fails_alone(void **unused) {
 }
 
 /* A model whose last request ends it is closed in tell(). */
+typedef struct closing {
+    qn__texts *texts;
+    sem_t closed;
+} closing;
+
 static void close_it(void *user, const qn__text_news *news) {
-    qn__texts **texts = user;
-    if (!news->answer)
-        qn__texts_close(*texts);
+    closing *c = user;
+    if (news->answer)
+        return;
+    qn__texts_close(c->texts);
+    sem_post(&c->closed);
 }
 
 static void test_requests_that_are_left_end(void **unused) {
@@ -345,10 +353,15 @@ static void test_requests_that_are_left_end(void **unused) {
     qn__texts_close(texts);
     assert_true(c.over && (c.failure == QN_INTERRUPTED || c.answer[0].end != QN_ANSWER_GOES_ON));
     const qn__text_prompt prompt = {.text = "abc"};
+    closing own;
     const qn__text_request request = {
-        .options = &q.options, .prompt = &prompt, .prompts = 1, .tell = close_it, .user = &texts};
-    assert_int_equal(qn__texts_open(model, NULL, NULL, &texts, NULL), QN_OK);
-    assert_int_equal(qn__texts_submit(texts, &request, NULL, NULL), QN_OK);
+        .options = &q.options, .prompt = &prompt, .prompts = 1, .tell = close_it, .user = &own};
+    assert_int_equal(sem_init(&own.closed, 0, 0), 0);
+    assert_int_equal(qn__texts_open(model, NULL, NULL, &own.texts, NULL), QN_OK);
+    assert_int_equal(qn__texts_submit(own.texts, &request, NULL, NULL), QN_OK);
+    while (sem_wait(&own.closed) != 0) /* until the thread has read all that is on this stack */
+        ;
+    sem_destroy(&own.closed);
 }
 
 int main(void) {
