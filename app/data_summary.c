@@ -32,8 +32,6 @@ static void find_vocabulary(const qn_data *data, data_summary *s) {
             s->greatest = token > s->greatest ? token : s->greatest;
         }
     }
-    if (s->least > s->greatest) /* nothing is a token */
-        s->least = s->greatest = 0;
 }
 
 /* Images of bytes are many, and nobody asks for the range of a pixel's place. */
@@ -217,8 +215,6 @@ static void find_range(const qn_data *data, data_summary *s) {
         s->least = c->least < s->least ? c->least : s->least;
         s->greatest = c->greatest > s->greatest ? c->greatest : s->greatest;
     }
-    if (s->least > s->greatest) /* every value is missing */
-        s->least = s->greatest = 0;
 }
 
 /* A rank has ended, and the counts of its part with it: each rank counts in all. */
@@ -240,6 +236,8 @@ int data_summary_make(const qn_data *data, data_summary *s) {
         code = err.status == QN_IO ? count_whole(data, s) : ranks_failed(&err);
     if (code < 0 && s->column)
         find_range(data, s);
+    if (s->least > s->greatest) /* no part has a number or a token */
+        s->least = s->greatest = 0;
     return code;
 }
 

@@ -131,3 +131,13 @@ def test_what_is_not_one_row(quern, texts):
     done = ranks.run(quern, 2, "train", *named("--data-parts", "t{}.txt"), "--tokens", "bpe:9", *NEXT, "1", "-o", "m",
                      cwd=texts, status=None)
     assert "there may be 257 to" in "".join(err for _, _, err in done)
+
+
+def test_a_part_without_tokens(quern, run_quern, tmp_path):
+    """Its rank has no least number, which is not 0."""
+    (tmp_path / "a.csv").write_text("y,t\na,hello\nb,other\n")
+    (tmp_path / "b.csv").write_text("y,t\na,\nb,\n")
+    more = ["--label", "y", "--text", "t", "--tokens", "bytes", "--context", "5"]
+    alone = run_quern("data", "info", "a.csv", "b.csv", *more, cwd=tmp_path).stdout
+    done = ranks.run(quern, 2, "data", "info", "--data-parts", "a.csv", "--data-parts", "b.csv", *more, cwd=tmp_path)
+    assert "from 101 to 116" in alone and done[0][1] == alone
