@@ -222,7 +222,7 @@ def test_options_have_the_command_s_words(q, run_quern):
     command = {"quiet", "verbose", "json", "help", "output", "data", "labels", "test", "test-labels",
                "valid-labels", "label", "meet", "ranks", "rank", "key-file", "interface",
                "meet-timeout", "rank-timeout", "data-from-rank0", "data-parts", "data-copies", "part-cache",
-               "min-ranks", "alone",
+               "min-ranks", "alone", "transport",
                "checkpoint-every",
                "task", "header", "features", "drop", "weight", "category", "init-from", "resize",
                "skip-broken", "no-cache", "dates", "date-format", "query", "test-query", "valid-query",
