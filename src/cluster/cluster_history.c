@@ -46,6 +46,9 @@ qn_status qn__cluster_ask_run(qn_cluster *c, uint64_t table, uint64_t first, uin
                               void *to, int *asked, qn_error *err) {
     qn_status status = QN_OK;
     *asked = 0;
+    /* Rank 0 never joins. The thread of its door holds the lock, and may wait for this call. */
+    if (c->rendezvous.rank == 0)
+        return QN_OK;
     pthread_mutex_lock(&c->supplying); /* until this rank is in, if it is about to be let in */
     if (qn__cluster_is_joining(c)) {
         *asked = 1;
