@@ -222,10 +222,12 @@ static void test_a_rank_joins(void **state) {
     tiny alone = {0};
     hand hands[2] = {0};
     qn_data *data = tiny_data();
+    char folder[] = "/tmp/quern-joins-XXXXXX"; /* of checkpoints, which ranks agree on, too */
     (void)state;
+    assert_non_null(mkdtemp(folder));
     alone_is(&alone);
     for (int r = 0; r < 2; r++)
-        hands[r] = (hand){.work = trains_on_halves, .data = data};
+        hands[r] = (hand){.work = trains_on_halves, .data = data, .run = {.checkpoints = folder}};
     thread_ranks_run(hands, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(hands[r].status, QN_OK);
@@ -233,6 +235,7 @@ static void test_a_rank_joins(void **state) {
     }
     assert_int_equal(hands[1].run.ranks[1].joined_after, 3);
     qn_data_close(data);
+    remove_folder(folder);
 }
 
 int main(void) {

@@ -276,10 +276,11 @@ static qn_status open_checkpoints(qn_train *t, const char *dir, qn_error *err) {
     char text[128];
     if (!(t->saved.dir = qn__copy_text(dir, err)))
         return QN_MEMORY;
-    if (qn__cluster_is_joining(t->cluster)) /* the other ranks know where the run is */
+    const int joins = qn__cluster_is_joining(t->cluster); /* the others know where the run is */
+    if (joins && !qn__cluster_takes_history(t->cluster))
         return QN_OK;
     const qn_status status = t->cluster ? look_together(t, err) : look_into_folder(t, err);
-    if (status != QN_OK || !t->options.resume)
+    if (status != QN_OK || joins || !t->options.resume)
         return status;
     t->done.resumed_from = t->job.step;
     qn__train_best_resumed(t);
