@@ -27,11 +27,17 @@ LIMIT = 600  # seconds that a run may take
 AS_ROOT = {f"{p}_ALLOW_RUN_AS_ROOT{s}": "1" for p in ("OMPI", "PRTE") for s in ("", "_CONFIRM")}
 
 
-def by_hand(words, ranks, scratch):
-    """The commands of ranks that meet at an address of this machine."""
+def new_key(scratch):
+    """A file with a key for the ranks of one run."""
     key = scratch / "key"
     key.write_text(os.urandom(16).hex())
     key.chmod(0o600)
+    return key
+
+
+def by_hand(words, ranks, scratch):
+    """The commands of ranks that meet at an address of this machine."""
+    key = new_key(scratch)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -51,17 +57,7 @@ def together(commands, cores):
             preexec_fn=lambda: os.sched_setaffinity(0, held),
         ) for command in commands
     ]  # fmt: skip
-    try:
-        told = [process.communicate(timeout=LIMIT) for process in running]
-    except subprocess.TimeoutExpired:
-        raise common.Failed(f"no end after {LIMIT} s") from None
-    finally:
-        for process in running:
-            process.kill()
-    for process, (out, err) in zip(running, told):
-        if process.returncode != 0:
-            raise common.Failed(f"ended with {process.returncode}: {(err or out)[-600:]}")
-    return "".join(out for out, _ in told)
+    return "".join(common.outputs_of(running, LIMIT))
 
 
 def turn_of_quern(how, ranks, cores, files, batch, chosen, scratch, digests):

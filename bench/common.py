@@ -212,6 +212,24 @@ def quern_version():
 # ---- processes
 
 
+def outputs_of(running, limit):
+    """What processes that run side by side print, in their order; all are ended after `limit` seconds.
+
+    Raises Failed where one of them takes longer or fails.
+    """
+    try:
+        told = [process.communicate(timeout=limit) for process in running]
+    except subprocess.TimeoutExpired:
+        raise Failed(f"no end after {limit} s") from None
+    finally:
+        for process in running:
+            process.kill()
+    for process, (out, err) in zip(running, told):
+        if process.returncode != 0:
+            raise Failed(f"ended with {process.returncode}: {(err or out)[-600:]}")
+    return [out for out, _ in told]
+
+
 def call(command, threads, clock=None):
     """Run a command on exactly `threads` cores. Returns what subprocess.run returns.
 

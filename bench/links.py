@@ -12,7 +12,6 @@ the bytes of a step. For DDP they are those of the model's file, float32, of whi
 
 import argparse
 import contextlib
-import gzip
 import hashlib
 import os
 import pathlib
@@ -88,27 +87,14 @@ def together(net, commands, variables, before):
     running = [subprocess.Popen(net.on(rank, [str(word) for word in command]), stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, env={**os.environ, **variables(rank)})
                for rank, command in enumerate(held)]  # fmt: skip
-    try:
-        told = [process.communicate(timeout=LIMIT) for process in running]
-    except subprocess.TimeoutExpired:
-        raise common.Failed(f"no end after {LIMIT} s") from None
-    finally:
-        for process in running:
-            process.kill()
-    for process, (out, err) in zip(running, told):
-        if process.returncode != 0:
-            raise common.Failed(f"ended with {process.returncode}: {(err or out)[-600:]}")
-    return common.json_lines(told[0][0])
+    return common.json_lines(common.outputs_of(running, LIMIT)[0])
 
 
 def turn_of_quern(job, who, net, data, chosen, scratch, digests):
     models = [scratch / f"model-{rank}.safetensors" for rank in range(chosen.ranks)]
     for model in models:
         model.unlink(missing_ok=True)
-    key = scratch / "key"
-    key.write_text(os.urandom(16).hex())
-    key.chmod(0o600)
-    meet = ["--meet", f"{net.addresses[0]}:7777", "--ranks", chosen.ranks, "--key-file", key]
+    meet = ["--meet", f"{net.addresses[0]}:7777", "--ranks", chosen.ranks, "--key-file", cluster.new_key(scratch)]
     commands = [[*words_of_quern(job, who, rank, data, chosen, models[rank]), *meet, "--rank", rank]
                 for rank in range(chosen.ranks)]  # fmt: skip
     rows = together(net, commands, lambda rank: {}, chosen.before)

@@ -31,15 +31,7 @@ def told(commands, before):
     """Runs processes side by side; what the first one printed."""
     running = [subprocess.Popen([*before, *map(str, c)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, **AS_ROOT}) for c in commands]  # fmt: skip
-    try:
-        outs = [process.communicate(timeout=LIMIT) for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    for process, (out, err) in zip(running, outs):
-        if process.returncode != 0:
-            raise common.Failed(f"ended with {process.returncode}: {(err or out)[-600:]}")
-    return outs[0][0]
+    return common.outputs_of(running, LIMIT)[0]
 
 
 def both(text):

@@ -12,7 +12,7 @@ HOST, PORT, RANK, RANKS = "QN_DDP_HOST", "QN_DDP_PORT", "QN_DDP_RANK", "QN_DDP_R
 
 
 def given(host, port, ranks, rank):
-    """What a rank gets from whoever starts it, as variables of the environment."""
+    """The variables of the environment that tell a rank its number and where to meet."""
     return {HOST: host, PORT: str(port), RANKS: str(ranks), RANK: str(rank)}
 
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds in which all connections must be made, at the first attempt and at later ones. All wait
- * so long for a rank that falls silent meanwhile. */
+/* Limit in seconds for making all connections, at the first attempt and at later ones. All ranks
+ * wait so long for one that falls silent meanwhile. */
 enum { CONNECT_TIME = 4, CONNECT_TIME_MOST = 10 };
 
 /* Seconds until a rank is let in again after that failed; and between two looks whether this rank

@@ -19,7 +19,7 @@ typedef struct qn__invitation {
     qn__ranks present; /* with the rank that joins */
     qn__ranks later;   /* those of them that have joined later */
     unsigned char session[QN__SESSION_BYTES];
-    uint32_t seconds; /* in which all connections are made */
+    uint32_t seconds; /* limit for making all connections */
 } qn__invitation;
 
 /* What rank 0 says to a rank that is ready. */

@@ -233,7 +233,7 @@ static void take_notice(qn__fabric *f, uint32_t from, const qn__head *head,
     qn__fabric_job *job = into ? job_of(from, &own, into) : NULL;
     if (!job) {
         qn__buffer_drop(into);
-        return; /* as a message of sockets for which there is no memory */
+        return; /* out of memory: dropped, as the sockets do */
     }
     job->number = qn__get_u32(body->data + 4);
     job->mac = qn__get_u64(body->data + 16);

@@ -10,7 +10,7 @@ enum { QN__PART_ARRAYS = 6 };
 
 /* An array of the whole. */
 typedef struct qn__part_array {
-    uint64_t stride; /* bytes from one item to the next; 0: there is no such array */
+    uint64_t stride; /* bytes from one item to the next; 0: the data have no such array */
     uint64_t more;   /* bytes that an item has besides, which the next one begins with */
 } qn__part_array;
 

@@ -55,7 +55,7 @@ static qn_status list_labels(const qn_data *own, front *f, qn__text *text, qn_er
     return text->failed ? qn__fail_memory(err, text->size + 1, 1) : QN_OK;
 }
 
-/* A value that is no token stands for none (docs/exactness.md 25.40). */
+/* The greatest value of the type marks a position without a token (docs/exactness.md 25.40). */
 static void count_tokens(const qn_data *own, front *f) {
     const int narrow = own->type == QN_TOKENS16;
     const uint64_t count = qn__data_bytes_of(own, own->items) / (narrow ? 2 : 4);

@@ -23,7 +23,7 @@ static uint64_t find_here(const qn__part_input *in, uint64_t begin, uint64_t end
     return 0;
 }
 
-/* Where the rows of each rank begin, and the bytes of a row; NULL: there is no such array. */
+/* Where the rows of each rank begin, and the bytes of a row; NULL: no array has that number. */
 static const uint64_t *rows_of(const qn__part_space *s, uint32_t array, uint64_t *row) {
     const uint32_t output = (array - QN__PART_OUTPUT) / 2;
     if (array < QN__PART_OUTPUT) {
