@@ -52,7 +52,7 @@ static int64_t word_of(uint64_t w) {
 }
 
 static int one_reduction(qn_cluster *c, uint64_t words, double *seconds, qn_error *err) {
-    const qn__reduction reduction = {QN__REDUCTION_STEP, words, 0};
+    const qn__reduction reduction = {.kind = QN__REDUCTION_STEP, .words = words};
     const int64_t *total;
     int more;
     const double begun = qn__now();

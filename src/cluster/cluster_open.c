@@ -227,7 +227,7 @@ static int open_common(qn_cluster *c) {
 static qn_status share_memory(qn_cluster *c, qn_error *err) {
     enum { ABSENT, SHARES, SHARES_NOT, STATE_BITS = 2, STATE = (1 << STATE_BITS) - 1 };
     const uint32_t n = c->rendezvous.ranks;
-    const qn__reduction reduction = {QN__REDUCTION_OTHER, n, 0};
+    const qn__reduction reduction = {.kind = QN__REDUCTION_OTHER, .words = n};
     const int64_t *total = NULL;
     int more;
     uint32_t random = 0;
@@ -278,7 +278,7 @@ static void note_choice(qn_cluster *c, double gain) {
 
 /* Uses the carrier where trials of all ranks together say that it is faster. */
 static qn_status choose_carrier(qn_cluster *c, qn_error *err) {
-    const qn__reduction reduction = {QN__REDUCTION_OTHER, 2, 0};
+    const qn__reduction reduction = {.kind = QN__REDUCTION_OTHER, .words = 2};
     const int64_t *total = NULL;
     double sockets = 0, carrier = 0;
     int more;

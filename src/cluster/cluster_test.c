@@ -122,7 +122,7 @@ static void test_gathering(void **state) {
 }
 
 static void fill_common(thread_ranks_member *m) {
-    const qn__reduction reduction = {QN__REDUCTION_OTHER, 1, 0};
+    const qn__reduction reduction = {.kind = QN__REDUCTION_OTHER, .words = 1};
     const int64_t *total;
     for (int i = 0; i < 3 && m->status == QN_OK; ++i) {
         unsigned char *memory;
@@ -244,7 +244,8 @@ static void test_all_fail_alike(void **state) {
 
 static void do_something_else(thread_ranks_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
-    const qn__reduction reduction = {QN__REDUCTION_STEP, rank == 1 ? 1001 : 1000, 8};
+    const qn__reduction reduction = {
+        .kind = QN__REDUCTION_STEP, .words = rank == 1 ? 1001 : 1000, .chunks = 8};
     const int64_t *total;
     m->status = add_up(m->cluster, &reduction, 0, &total, &m->err);
 }

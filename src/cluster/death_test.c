@@ -75,7 +75,7 @@ static int is_right(const int64_t *total, uint64_t words, uint32_t reduction) {
 
 static qn_status one_reduction(const course *c, qn_cluster *cluster, uint32_t reduction,
                                const int64_t **total, qn_error *err) {
-    const qn__reduction what = {QN__REDUCTION_STEP, c->words, CHUNKS};
+    const qn__reduction what = {.kind = QN__REDUCTION_STEP, .words = c->words, .chunks = CHUNKS};
     qn_status status = qn__reduction_begin(cluster, &what, err);
     uint32_t held = 0;
     int more = 1;

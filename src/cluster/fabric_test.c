@@ -106,7 +106,7 @@ static int is_right(const int64_t *total, uint32_t round) {
 }
 
 static void sum(thread_ranks_member *m) {
-    const qn__reduction reduction = {QN__REDUCTION_STEP, WORDS, 0};
+    const qn__reduction reduction = {.kind = QN__REDUCTION_STEP, .words = WORDS};
     for (uint32_t round = 0; round < ROUNDS && m->status == QN_OK; ++round) {
         const int64_t *total = NULL;
         int more = 1;

@@ -46,7 +46,7 @@ static int is_right(const int64_t *total, uint64_t round) {
 }
 
 static qn_status one_round(thread_ranks_member *m, uint64_t round) {
-    const qn__reduction what = {QN__REDUCTION_STEP, WORDS, CHUNKS};
+    const qn__reduction what = {.kind = QN__REDUCTION_STEP, .words = WORDS, .chunks = CHUNKS};
     const int64_t *total = NULL;
     uint32_t held = 0;
     int more = 1;

@@ -141,6 +141,7 @@ typedef struct qn__share {
     uint32_t most;  /* grains of a device's call; whole pieces, or all of them in one */
     uint64_t words; /* of its sums */
     uint64_t items; /* that the tally of all ranks must have */
+    int rounds;     /* 1: only the nearest floats of the sums are used */
     int apart;      /* 1: the words of pieces are apart; 0: they are added */
     int tallied;    /* APPLY: the tally is asked for */
 } qn__share;

@@ -30,7 +30,8 @@ static qn_status shared_step(qn__team *t, const qn__step *step, uint64_t set, in
                              qn_error *err) {
     qn__tally tally;
     updating u = {.team = t, .clipped = *step->update};
-    const qn__share share = qn__team_training(t, step->batch);
+    qn__share share = qn__team_training(t, step->batch);
+    share.rounds = t->program->clip == 0.0f; /* the norm is that of the exact sums */
     qn_status status = qn__team_sum(t, &share, set, alone, &u.sums, &tally, err);
     const double begun = qn__now();
     if (status == QN_OK) {

@@ -136,8 +136,10 @@ static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range ra
 
 static qn_status sums_of_ranks(qn__shared *s, uint64_t set, qn__tally *tally, qn_error *err) {
     const qn__share *share = &s->share;
-    const qn__reduction reduction = {
-        .kind = share->reduction, .words = QN__TALLY_WORDS + share->words, .chunks = share->pieces};
+    const qn__reduction reduction = {.kind = share->reduction,
+                                     .words = QN__TALLY_WORDS + share->words,
+                                     .chunks = share->pieces,
+                                     .floats = share->rounds ? share->words : 0};
     const qn_status status =
         qn__team_reduction(s->team, &reduction, set, range_of_pieces, s, tally, err);
     if (status == QN_OK && tally->items != share->items) {

@@ -72,7 +72,8 @@ static void compute(qn__reducer *r, world *w) {
 }
 
 static void begin(qn__reducer *r, world *w) {
-    static const qn__reduction reduction = {QN__REDUCTION_STEP, WORDS, CHUNKS};
+    static const qn__reduction reduction = {
+        .kind = QN__REDUCTION_STEP, .words = WORDS, .chunks = CHUNKS};
     if (w->begun || qn__reducer_begin(r, &reduction) != 1)
         return;
     w->begun = 1;

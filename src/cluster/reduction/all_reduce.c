@@ -190,13 +190,25 @@ static qn__message_buffer *buffer_for(qn__reducer *r, const qn__piece *piece) {
     return r->transport->calls->buffer(r->transport, qn__words_most(piece->count));
 }
 
+/* How many words of a piece are sent as they are; the others may be rounded. */
+static uint64_t exact_words(const qn__reducer *r, const qn__piece *piece) {
+    const uint64_t floats = r->current.words - r->current.reduction.floats;
+    uint64_t exact = floats > piece->first ? floats - piece->first : 0;
+    exact = (exact + QN__WORDS_GROUP - 1) / QN__WORDS_GROUP * QN__WORDS_GROUP;
+    return exact < piece->count ? exact : piece->count;
+}
+
 /* Sends the total of a piece of this rank to the other machines. */
 static int send_totals(qn__reducer *r, const qn__piece *piece) {
     const qn__layout *l = &r->adding.layout;
     qn__message_buffer *body = buffer_for(r, piece);
     if (!body)
         return 0;
-    body->bytes = qn__words_pack(r->adding.into + piece->first, piece->count, body->data);
+    const int64_t *total = r->adding.into + piece->first;
+    const uint64_t exact = exact_words(r, piece);
+    body->bytes = qn__words_pack(total, exact, body->data);
+    body->bytes +=
+        qn__words_pack_rounded(total + exact, piece->count - exact, body->data + body->bytes);
     for (uint32_t home = 0; home < l->machines; ++home)
         if (home != l->home[r->rank])
             send(r, QN__MESSAGE_TOTAL, qn__layout_delegate(l, home, r->rank), piece,

@@ -80,8 +80,9 @@ static void look_through(const qn__ranks *members, uint32_t ranks,
         if (!w[R_BEGUN])
             continue;
         s->known = 1;
-        s->reduction =
-            (qn__reduction){(qn__reduction_kind)w[R_KIND], w[R_WORDS], (uint32_t)w[R_CHUNKS]};
+        s->reduction = (qn__reduction){.kind = (qn__reduction_kind)w[R_KIND],
+                                       .words = w[R_WORDS],
+                                       .chunks = (uint32_t)w[R_CHUNKS]};
         for (uint64_t k = 0; k < w[R_RANGES]; ++k) {
             const qn__chunk_range range = {(uint32_t)w[R_HEAD + 2 * k],
                                            (uint32_t)w[R_HEAD + 2 * k + 1]};

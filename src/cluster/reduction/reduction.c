@@ -113,6 +113,7 @@ void qn__reducer_close(qn__reducer *r) {
 static uint32_t signature_of(const qn__reduction *reduction) {
     uint64_t h = reduction->words * UINT64_C(0x9e3779b97f4a7c15);
     h = (h ^ reduction->chunks) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ reduction->floats) * UINT64_C(0xd6e8feb86659fd93);
     h = (h ^ (uint64_t)reduction->kind ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
     return (uint32_t)(h >> 32);
 }

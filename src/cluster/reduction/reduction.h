@@ -16,6 +16,9 @@ typedef struct qn__reduction {
     qn__reduction_kind kind;
     uint64_t words;  /* int64s that are summed */
     uint32_t chunks; /* 0: every live rank adds something; nothing is divided */
+    /* The last so many words of a total are used only as the nearest float (qn__from_units), so
+     * some ranks may get them rounded to it. */
+    uint64_t floats;
 } qn__reduction;
 
 typedef struct qn__chunk_range {
