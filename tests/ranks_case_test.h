@@ -3,6 +3,7 @@
 #define QN_TESTS_RANKS_CASE_TEST_H
 
 #include "cluster/free_port_test.h"
+#include "cluster/rendezvous/rendezvous.h"
 #include "team_case_test.h"
 #include <pthread.h>
 
@@ -12,6 +13,7 @@ typedef struct hand {
     tiny run;
     uint32_t rank, ranks;
     const char *rendezvous;
+    const char *machine; /* NULL: the real one */
     qn_data *data;
     /* Instead of a training; returns its status. */
     qn_status (*work)(struct hand *hand);
@@ -34,6 +36,7 @@ static inline qn_status hand_joins(hand *h) {
 /* A rank's whole life, as a program would have it. */
 static inline void *hand_lives(void *argument) {
     hand *h = argument;
+    qn__rendezvous_simulate(h->machine);
     h->code = -1;
     h->status = hand_joins(h);
     if (h->status != QN_OK)

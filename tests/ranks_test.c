@@ -185,6 +185,44 @@ static void test_items_that_do_not_add_up(void **state) {
     }
 }
 
+static atomic_uint not_floats; /* words of the sums that updates got */
+
+static qn_status looking_update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
+                                qn_error *err) {
+    for (int i = 0; i < 158; ++i)
+        atomic_fetch_add(&not_floats, sums[i] != (int64_t)(float)sums[i]);
+    return qn__fake_device.update(w, numbers, sums, err);
+}
+
+/* A rank gets the totals of another machine as the floats that the update uses. With clipping,
+ * which needs their exact norm, both ranks have all of them whole; no step is clipped here. */
+static void test_totals_of_another_machine(void **state) {
+    (void)state;
+    qn__device_table looking = qn__fake_device;
+    const qn__member member = {.device = &looking};
+    const qn__fake_plan plan = {.count = 1};
+    const char *const machines[] = {NULL, "B"};
+    unsigned found[2];
+    looking.update = looking_update;
+    qn__fake_set(&plan);
+    for (int clips = 0; clips < 2; ++clips) {
+        hand hands[2] = {0};
+        atomic_store(&not_floats, 0);
+        for (uint32_t r = 0; r < 2; ++r) {
+            hands[r].run.members = &member;
+            hands[r].run.count = 1;
+            hands[r].run.clip = clips ? 1e30f : 0;
+            hands[r].machine = machines[r];
+        }
+        thread_ranks_run(hands, 2);
+        assert_int_equal(hands[0].status, QN_OK);
+        assert_string_equal(hands[0].run.digest, hands[1].run.digest);
+        found[clips] = atomic_load(&not_floats);
+    }
+    qn__fake_set(NULL);
+    assert_true(found[0] > 0 && found[0] < found[1] && found[1] % 2 == 0);
+}
+
 /* A processor or a memory that is out of order: one update of rank 1 is another one. */
 static qn_status wrong_update(qn__worker *w, const qn__update *numbers, const int64_t *sums,
                               qn_error *err) {
@@ -398,7 +436,8 @@ static void test_shares_follow_speeds(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts_of_ranks),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_totals_of_another_machine),
+                                       cmocka_unit_test(test_counts_of_ranks),
                                        cmocka_unit_test(test_ranks_unlike_one_another),
                                        cmocka_unit_test(test_a_device_of_one_rank_dies),
                                        cmocka_unit_test(test_a_rank_without_workers_leaves),

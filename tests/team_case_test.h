@@ -49,6 +49,7 @@ typedef struct tiny {
     const char *checkpoints;
     int resume;
     float rate;
+    float clip;          /* 0: none */
     int full_batch;      /* 1: lbfgs */
     qn_cluster *cluster; /* NULL: no other ranks */
     const char *run_dir, *trace, *devices;
@@ -101,6 +102,7 @@ static inline qn_train_options tiny_options(tiny *h) {
     o.optimizer = "adam";
     o.arith = h->arith;
     o.learning_rate = h->rate > 0 ? h->rate : 0.01f;
+    o.clip = h->clip;
     o.batch = 24;
     o.grain = 2;
     o.epochs = 3;

@@ -192,8 +192,8 @@ static qn__message_buffer *buffer_for(qn__reducer *r, const qn__piece *piece) {
 
 /* How many words of a piece are sent as they are; the others may be rounded. */
 static uint64_t exact_words(const qn__reducer *r, const qn__piece *piece) {
-    const uint64_t floats = r->current.words - r->current.reduction.floats;
-    uint64_t exact = floats > piece->first ? floats - piece->first : 0;
+    const uint64_t first_float = r->current.words - r->current.reduction.floats;
+    uint64_t exact = first_float > piece->first ? first_float - piece->first : 0;
     exact = (exact + QN__WORDS_GROUP - 1) / QN__WORDS_GROUP * QN__WORDS_GROUP;
     return exact < piece->count ? exact : piece->count;
 }
@@ -374,9 +374,9 @@ static int work(qn__reducer *r) {
     const outcome came = message ? take_message(r, piece, message) : sum_piece(r, piece);
     pthread_mutex_lock(&r->lock);
     r->change.working = 0;
-    if (came == WRONG_BYTES)
-        unexpected(r, message->from);
     if (message) {
+        if (came == WRONG_BYTES)
+            unexpected(r, message->from);
         message->next = NULL;
         qn__mailbox_drop(r, &message);
     }
