@@ -63,8 +63,12 @@ static void print_clean(const char *before, const char *text) {
     }
 }
 
-/* The first line begins with the command and, if there are several, the rank. */
-static void make_head(char *head, size_t size, const char *rank) {
+/* The first line begins with the command and, if there are several, the rank, unless the text names
+ * it. */
+static void make_head(char *head, size_t size, const char *rank, const char *what) {
+    const size_t length = rank ? strlen(rank) : 0;
+    if (rank && strncmp(what, rank, length) == 0 && what[length] == ':')
+        rank = NULL;
     snprintf(head, size, "quern%s: %.100s%s", voice.name, rank ? rank : "", rank ? ": " : "");
 }
 
@@ -76,7 +80,7 @@ static int print(const char *rank, qn_status status, const char *what, const cha
                  const char *remedy) {
     int code = message_exit_code(status);
     char head[192];
-    make_head(head, sizeof head, rank);
+    make_head(head, sizeof head, rank, what);
     output_flush();
     print_clean(head, what);
     print_clean("  at ", where);
@@ -113,7 +117,7 @@ void message_aside(const char *what, const char *remedy) {
     char head[192];
     if (voice.quiet)
         return;
-    make_head(head, sizeof head, voice.rank);
+    make_head(head, sizeof head, voice.rank, what);
     print_clean(head, what);
     print_clean("  ", remedy);
 }
@@ -174,7 +178,7 @@ int message_output(int code) {
     if (!lost && !ferror(stdout))
         return code;
     if (lost != EPIPE && !voice.reported) {
-        make_head(head, sizeof head, voice.rank);
+        make_head(head, sizeof head, voice.rank, "");
         snprintf(what, sizeof what, "cannot write to the standard output%s%s", lost ? ": " : "",
                  lost ? strerror(lost) : "");
         print_clean(head, what);

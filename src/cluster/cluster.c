@@ -215,6 +215,16 @@ qn_status qn__cluster_refuse(qn_cluster *c, qn_error *err) {
     return QN_CLUSTER;
 }
 
+qn_status qn__cluster_stay_out(qn_cluster *c, int well, const char *why, qn_error *err) {
+    pthread_mutex_lock(&c->reducer->lock);
+    if (c->reducer->error.status == QN_OK)
+        qn__reducer_leave(c->reducer, well, why);
+    if (err)
+        *err = c->reducer->error;
+    pthread_mutex_unlock(&c->reducer->lock);
+    return QN_CLUSTER;
+}
+
 /* -------------------------------------------------------------------------------------- members */
 
 static qn__ranks members(const qn_cluster *c) {

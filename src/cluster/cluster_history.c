@@ -37,9 +37,13 @@ int qn__run_history_supply(void *user, uint64_t table, uint64_t first, uint64_t 
 static qn_status ask(qn_cluster *c, uint64_t table, uint64_t first, uint64_t count, uint64_t bytes,
                      void *to, qn_error *err) {
     const qn__meeting *m = &c->rendezvous.meeting;
-    if (qn__door_ask(m->door, m->secret, table, first, count, bytes, to))
+    const qn__door_word said = qn__door_ask(m->door, m->secret, table, first, count, bytes, to);
+    if (said == QN__DOOR_HAS)
         return QN_OK;
-    return qn__fail(err, QN_CLUSTER, "rank 0 has ended, or the run lets nobody in any more");
+    return said == QN__DOOR_OVER
+               ? qn__cluster_stay_out(c, 1, "the run has ended", err)
+               : qn__cluster_stay_out(c, 0, "rank 0 has ended, and only rank 0 lets a rank in",
+                                      err);
 }
 
 qn_status qn__cluster_ask_run(qn_cluster *c, uint64_t table, uint64_t first, uint64_t count,

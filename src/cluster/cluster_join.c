@@ -322,21 +322,17 @@ qn_status qn__cluster_let_in(qn_cluster *c, uint32_t *joined, qn_error *err) {
 /* -------------------------------------------------------------------------------- the rank that
  * joins */
 
-/* This rank does not take part. `well`: the others need it no more. */
-static qn_status stay_out(qn_cluster *c, int well, const char *why, qn_error *err) {
-    pthread_mutex_lock(&c->reducer->lock);
-    qn__reducer_leave(c->reducer, well, why);
-    if (err)
-        *err = c->reducer->error;
-    pthread_mutex_unlock(&c->reducer->lock);
-    return QN_CLUSTER;
-}
-
 static qn_status stopped(qn_cluster *c, qn_error *err) {
-    (void)stay_out(c, 1, "it was stopped before the run let it in", err);
+    (void)qn__cluster_stay_out(c, 1, "it was stopped before the run let it in", err);
     if (err)
         err->status = QN_INTERRUPTED;
     return QN_INTERRUPTED;
+}
+
+/* Seconds in which rank 0 has to say something. After an invitation all ranks connect first, and
+ * may wait for one that is lost. */
+static double patience_of(const qn_cluster *c, int invited) {
+    return (invited ? 4 : 2) * c->patience;
 }
 
 static int has_news(void *user) {
@@ -368,43 +364,74 @@ static qn_status come_in(change *j, qn_error *err) {
     return status;
 }
 
-/* Until rank 0 says something; a rank that is not invited says that it is ready. 0: this rank was
- * asked to stop. */
-static int await_word(const qn_cluster *c, int invited, uint32_t invitations) {
-    const int door = c->rendezvous.meeting.door;
+typedef struct waiting {
+    int invited;
+    uint32_t invitations;
+    double next; /* when it says again that it is ready */
+} waiting;
+
+static void say_ready(const qn_cluster *c, waiting *w) {
+    const double now = qn__now();
+    if (w->invited || now < w->next)
+        return;
+    (void)qn__door_ready(c->rendezvous.meeting.door, w->invitations);
+    w->next = now + LOOK;
+}
+
+/* Until rank 0 says something; a rank that is not invited says that it is ready. */
+static qn_status await_word(qn_cluster *c, waiting *w, qn_error *err) {
+    const double patience = patience_of(c, w->invited), until = qn__now() + patience;
+    char text[96];
     do {
         if (atomic_load(&c->reducer->requests.requested[QN__REQUEST_STOP]))
-            return 0;
-        if (!invited)
-            (void)qn__door_ready(door, invitations);
-    } while (!qn__door_said(door, LOOK));
-    return 1;
+            return stopped(c, err);
+        if (qn__now() >= until) {
+            snprintf(text, sizeof text, "rank 0, which lets ranks in, has not answered for %.3g s",
+                     patience);
+            return qn__cluster_stay_out(c, 0, text, err);
+        }
+        say_ready(c, w);
+    } while (!qn__door_said(c->rendezvous.meeting.door, LOOK));
+    return QN_OK;
+}
+
+/* The next word but those by which rank 0 shows that it is well. */
+static qn_status next_word(change *j, waiting *w, qn__door_word *word, qn_error *err) {
+    qn_cluster *c = j->c;
+    do {
+        const qn_status status = await_word(c, w, err);
+        if (status != QN_OK)
+            return status;
+        if (!j->renewal.endpoint && qn__renewal_open(&j->renewal, &c->rendezvous, err) != QN_OK)
+            return QN_MEMORY;
+        *word = qn__door_hear(c->rendezvous.meeting.door, c->rendezvous.ranks, c->rendezvous.rank,
+                              &j->renewal.invitation, j->renewal.endpoint,
+                              qn__now() + CONNECT_TIME_MOST);
+    } while (*word == QN__DOOR_HEARS);
+    w->invited = *word == QN__DOOR_INVITES;
+    w->invitations += (uint32_t)w->invited;
+    return QN_OK;
 }
 
 static qn_status wait_outside(change *j, qn_error *err) {
     qn_cluster *c = j->c;
-    const qn__meeting *m = &c->rendezvous.meeting;
-    uint32_t invitations = 0;
-    for (int invited = 0;;) {
-        if (!await_word(c, invited, invitations))
-            return stopped(c, err);
-        if (!j->renewal.endpoint && qn__renewal_open(&j->renewal, &c->rendezvous, err) != QN_OK)
-            return QN_MEMORY;
-        const qn__door_word word =
-            qn__door_hear(m->door, c->rendezvous.ranks, c->rendezvous.rank, &j->renewal.invitation,
-                          j->renewal.endpoint, qn__now() + CONNECT_TIME_MOST);
-        invited = word == QN__DOOR_INVITES;
-        invitations += (uint32_t)invited;
-        if (invited)
+    waiting w = {0};
+    for (;;) {
+        qn__door_word word;
+        const qn_status status = next_word(j, &w, &word, err);
+        if (status != QN_OK)
+            return status;
+        if (w.invited)
             try_invitation(j);
         else if (word == QN__DOOR_LETS_IN && j->commons)
             return come_in(j, err);
         else if (word == QN__DOOR_AGAIN)
             drop(j);
         else if (word == QN__DOOR_OVER)
-            return stay_out(c, 1, "the run has ended", err);
+            return qn__cluster_stay_out(c, 1, "the run has ended", err);
         else
-            return stay_out(c, 0, "rank 0 has ended, and only rank 0 lets a rank in", err);
+            return qn__cluster_stay_out(c, 0, "rank 0 has ended, and only rank 0 lets a rank in",
+                                        err);
     }
 }
 

@@ -62,6 +62,10 @@ void qn__commons_close(qn__commons *commons);
 /* Before the old connections end; nothing comes from them any more. */
 void qn__cluster_renew_listeners(qn_cluster *c);
 
+/* On a rank that joins: it does not take part. `well`: the others need it no more. QN_CLUSTER, with
+ * the first reason. */
+qn_status qn__cluster_stay_out(qn_cluster *c, int well, const char *why, qn_error *err);
+
 /* For tests, set before ranks join. 1: ranks of one machine do not share memory. */
 extern int qn__cluster_apart;
 

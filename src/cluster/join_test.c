@@ -21,15 +21,20 @@ typedef enum guest_kind {
     HAS_ANOTHER_KEY,
     IS_LATE,
     IS_STOPPED,
-    IS_ALONE
+    IS_ALONE,
+    IS_UNHEARD,
+    ASKS,
+    COMES_LAST
 } guest_kind;
+
+enum { TABLE = 7 };
 
 static struct {
     guest_kind kind;
     uint32_t let_in;   /* of rank 0: ranks that were let in */
     uint32_t attempts; /* and how often it tried */
     int leaves;        /* another rank ends when it should let the first one in */
-    atomic_int refused, begun, silent, heard, done;
+    atomic_int refused, begun, silent, heard, done, asked, came, closed;
 } course;
 
 static void add(int64_t *part, uint64_t round, qn__chunk_range range) {
@@ -83,24 +88,30 @@ static qn_status begin_again(thread_ranks_member *m, const char *colour) {
     return status;
 }
 
-/* It is ready, and ends when it is invited. */
-static void fall(thread_ranks_member *m) {
-    assert_int_equal(begin_again(m, "red"), QN_OK);
-    const int door = m->cluster->rendezvous.meeting.door;
-    do
-        assert_true(qn__door_ready(door, 0));
-    while (!qn__door_said(door, 0.1));
-}
-
-/* It is ready, is invited, and hears that it has to wait. Then it says again that it is ready. */
-static void hear_again(thread_ranks_member *m) {
+static qn__door_word hear(thread_ranks_member *m) {
     qn__invitation invitation;
     qn__endpoint endpoint[3];
+    return qn__door_hear(m->cluster->rendezvous.meeting.door, 3, 1, &invitation, endpoint,
+                         qn__now() + LONG);
+}
+
+/* It is ready, and ends when it is invited. */
+static void fall(thread_ranks_member *m) {
+    qn__door_word word;
+    assert_int_equal(begin_again(m, "red"), QN_OK);
+    do {
+        assert_true(qn__door_ready(m->cluster->rendezvous.meeting.door, 0));
+        word = hear(m);
+    } while (word == QN__DOOR_HEARS);
+    assert_int_equal(word, QN__DOOR_INVITES);
+}
+
+/* It hears that it has to wait. Then it says again that it is ready. */
+static void hear_again(thread_ranks_member *m) {
     const int door = m->cluster->rendezvous.meeting.door;
-    const double until = qn__now() + 60;
-    assert_int_equal(qn__door_hear(door, 3, 1, &invitation, endpoint, until), QN__DOOR_INVITES);
-    assert_int_equal(qn__door_hear(door, 3, 1, &invitation, endpoint, until), QN__DOOR_AGAIN);
+    assert_int_equal(hear(m), QN__DOOR_AGAIN);
     assert_true(qn__door_ready(door, 0)); /* as if it had said so before the invitation */
+    assert_int_equal(hear(m), QN__DOOR_HEARS);
     atomic_store(&course.heard, 1);
     while (!atomic_load(&course.silent))
         usleep(1000);
@@ -127,7 +138,6 @@ static void invite_in_vain(qn_cluster *c) {
     qn__door_tell(c->door, 1, QN__DOOR_AGAIN);
     while (!atomic_load(&course.heard))
         usleep(1000);
-    usleep(5000); /* what the rank has said comes meanwhile */
     assert_false(qn__door_waits(c->door, &others, &rank, &endpoint, &times));
     atomic_store(&course.silent, 1);
     while (!qn__door_waits(c->door, &others, &rank, &endpoint, &times))
@@ -136,7 +146,45 @@ static void invite_in_vain(qn_cluster *c) {
     atomic_store(&course.done, 1);
 }
 
+/* As if rank 0 were stopped, and said nothing. */
+static void hear_nobody(qn_cluster *c, int *other) {
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    close(c->rendezvous.meeting.door);
+    c->rendezvous.meeting.door = pair[0];
+    *other = pair[1];
+    c->patience = 0.01;
+}
+
+/* Rank 0 has these bytes. When the door asks for them, rank 0 may need some itself. */
+static int give_bytes(void *user, uint64_t first, uint64_t count, void *to) {
+    int asked = 1;
+    assert_int_equal(qn__cluster_ask_run(user, TABLE, first, count, to, &asked, NULL), QN_OK);
+    assert_int_equal(asked, 0);
+    memset(to, (int)first, (size_t)count);
+    return 1;
+}
+
+static qn_status ask(thread_ranks_member *m) {
+    unsigned char bytes[3] = {0};
+    int asked;
+    if (course.kind == COMES_LAST) {
+        atomic_store(&course.came, 1);
+        while (!atomic_load(&course.closed))
+            usleep(1000);
+    }
+    const qn_status status = qn__cluster_ask_run(m->cluster, TABLE, 9, 3, bytes, &asked, &m->err);
+    assert_int_equal(asked, 1);
+    if (status == QN_OK)
+        assert_memory_equal(bytes, "\t\t\t", 3);
+    else
+        assert_int_equal(qn_cluster_over(m->cluster, &m->code), 2);
+    atomic_store(&course.asked, 1);
+    return status;
+}
+
 static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
+    int other = -1;
     if (course.kind == FALLS || course.kind == IS_SILENT)
         fall(m);
     if (course.kind == IS_SILENT)
@@ -150,8 +198,14 @@ static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
         qn_cluster_stop(m->cluster);
     if (course.kind == IS_ALONE)
         shutdown(m->cluster->rendezvous.meeting.door, SHUT_RDWR); /* as if rank 0 had ended */
+    if (course.kind == IS_UNHEARD)
+        hear_nobody(m->cluster, &other);
+    if (course.kind == ASKS || course.kind == COMES_LAST)
+        status = ask(m);
     if (status == QN_OK)
         status = qn__cluster_enter(m->cluster, &m->err);
+    if (other >= 0)
+        close(other);
     if (status == QN_OK)
         status = qn__cluster_from_first(m->cluster, round, sizeof *round, &m->err);
     atomic_store(&course.refused, status != QN_OK);
@@ -162,6 +216,12 @@ static qn_status come_back(thread_ranks_member *m, uint64_t *round) {
 static void await_guest(qn_cluster *c) {
     if (course.kind == IS_SILENT && !atomic_load(&course.done))
         invite_in_vain(c);
+    while (course.kind == COMES_LAST && !atomic_load(&course.came))
+        usleep(1000);
+    if (course.kind == COMES_LAST) {
+        qn__cluster_close_door(c);
+        atomic_store(&course.closed, 1);
+    }
     while (!course.let_in && !atomic_load(&course.refused) &&
            !atomic_load(&c->reducer->requests.requested[QN__REQUEST_JOIN])) {
         usleep(1000);
@@ -197,8 +257,17 @@ static void end_without_first(thread_ranks_member *m) {
     m->code = qn_cluster_is_writer(m->cluster);
 }
 
+static void hear_of_none(void *user, uint32_t rank) {
+    (void)user;
+    (void)rank;
+}
+
 static void work(thread_ranks_member *m) {
     const uint32_t rank = qn_cluster_rank(m->cluster);
+    qn__cluster_listener listener = {
+        .table = TABLE, .user = m->cluster, .gone = hear_of_none, .whole = give_bytes};
+    if (course.kind == ASKS && rank == 0)
+        qn__cluster_listen(m->cluster, &listener);
     m->status = compare(m, "red");
     qn__cluster_open_door(m->cluster);
     if (rank == 0)
@@ -220,6 +289,8 @@ static void work(thread_ranks_member *m) {
         m->status = let_in(m, &round);
     }
     qn__cluster_close_door(m->cluster);
+    if (course.kind == ASKS && rank == 0)
+        qn__cluster_unlisten(m->cluster, &listener);
     if (course.kind == RETURNS && m->status == QN_OK)
         end_without_first(m);
 }
@@ -316,6 +387,17 @@ static void test_silence(void **state) {
     assert_int_equal(c.member[0].result, ROUNDS);
 }
 
+/* The thread of the door asks rank 0 for bytes, while rank 0 may ask for some, too. */
+static void test_bytes(void **state) {
+    (void)state;
+    thread_ranks c;
+    begin(&c, ASKS, "AAA");
+    run(&c);
+    assert_true(atomic_load(&course.asked));
+    assert_int_equal(course.let_in, 1);
+    assert_int_equal(c.member[1].status, QN_OK);
+}
+
 static void check_refused(guest_kind kind, qn_status status, const char *text) {
     thread_ranks c;
     begin(&c, kind, "AAB");
@@ -333,13 +415,16 @@ static void test_refusals(void **state) {
     check_refused(HAS_ANOTHER_KEY, QN_CLUSTER, "holds another key");
     check_refused(IS_STOPPED, QN_INTERRUPTED, "it was stopped before the run let it in");
     check_refused(IS_ALONE, QN_CLUSTER, "rank 0 has ended");
+    check_refused(IS_UNHEARD, QN_CLUSTER, "has not answered for 0.02 s");
+    check_refused(COMES_LAST, QN_CLUSTER, "the run has ended");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_return),      cmocka_unit_test(test_fall),
         cmocka_unit_test(test_a_late_rank), cmocka_unit_test(test_another_leaves),
-        cmocka_unit_test(test_silence),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_silence),     cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

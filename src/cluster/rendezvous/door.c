@@ -36,11 +36,12 @@ typedef struct question {
 
 /* A rank at the door. */
 typedef struct guest {
-    int file;                                             /* -1: there is none */
-    enum { COMES, PREPARES, ASKS, READY, INVITED } state; /* ASKS: the door's thread answers it */
-    size_t got;                                           /* bytes of its endpoint */
-    uint32_t invitations;                                 /* that it was sent */
-    double heard;                                         /* when it last said that it is ready */
+    int file; /* -1: there is none */
+    /* IS_TOLD, ASKS: the door's thread sends to it, without the lock */
+    enum { COMES, IS_TOLD, PREPARES, ASKS, READY, INVITED } state;
+    size_t got;           /* bytes of its endpoint */
+    uint32_t invitations; /* that it was sent */
+    double heard;         /* when it last said that it is ready */
     unsigned char bytes[QN__ENDPOINT_BYTES];
     qn__endpoint endpoint;
 } guest;
@@ -55,9 +56,9 @@ struct qn__door {
     uint64_t described_bytes;
     int wake, started, ending; /* wake: an eventfd */
     pthread_t thread;
-    pthread_mutex_t lock; /* for what follows, and `ending` */
-    qn__endpoint *endpoint;
-    guest *guest; /* of each rank */
+    pthread_mutex_t lock;          /* for what follows, and `ending` */
+    qn__endpoint *endpoint, *told; /* told: the thread's copy */
+    guest *guest;                  /* of each rank */
     struct pollfd *poll;
     qn__acceptor *acceptor;
     char refusal[QN__VERDICT_TEXT];
@@ -66,9 +67,20 @@ struct qn__door {
 /* ------------------------------------------------------------------------------- ranks that come
  */
 
+/* What was said before must arrive: a socket that is closed with bytes that nobody has read ends
+ * the connection at once, and may drop what it has not sent. */
 static void send_away(guest *g) {
+    unsigned char unread[64];
+    while (recv(g->file, unread, sizeof unread, MSG_DONTWAIT) > 0)
+        continue;
     close(g->file);
     *g = (guest){.file = -1};
+}
+
+/* Words are short: none waits until the one before has been confirmed. */
+static void hurry(int file) {
+    const int one = 1;
+    setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
 static const char *decide(void *user, const qn__hello *other) {
@@ -91,10 +103,19 @@ static void joined(void *user, const qn__hello *other, int file, int local) {
     if (g->file >= 0)
         send_away(g); /* the same */
     *g = (guest){.file = file, .state = COMES};
+    hurry(file);
+}
+
+/* The rank knows then that rank 0 is well. */
+static void say_heard(guest *g) {
+    unsigned char word[4];
+    qn__put_u32(word, QN__DOOR_HEARS);
+    if (send(g->file, word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof word)
+        send_away(g); /* it does not read */
 }
 
 /* Reads what has come from a guest. */
-static void serve(qn__door *door, guest *g) {
+static void serve(guest *g) {
     unsigned char said[64];
     const int comes = g->state == COMES;
     const ssize_t n =
@@ -106,7 +127,7 @@ static void serve(qn__door *door, guest *g) {
         send_away(g);
         return;
     }
-    if (!comes && g->state == PREPARES && said[0] == SAYS_ASKS) {
+    if (!comes && g->state == PREPARES && g->invitations == 0 && said[0] == SAYS_ASKS) {
         g->state = ASKS;
         return;
     }
@@ -115,19 +136,16 @@ static void serve(qn__door *door, guest *g) {
             g->state = READY;
             g->heard = qn__now();
         }
+        say_heard(g);
         return;
     }
     g->got += (size_t)n;
     if (g->got < QN__ENDPOINT_BYTES)
         return;
-    if (!qn__endpoint_read(g->bytes, &g->endpoint) ||
-        !qn__exchange_tell_begun(g->file, door->ranks, door->endpoint, door->described,
-                                 door->described_bytes, qn__now() + PATIENCE)) {
+    if (qn__endpoint_read(g->bytes, &g->endpoint))
+        g->state = IS_TOLD;
+    else
         send_away(g);
-        return;
-    }
-    qn__address_of_peer(g->file, &g->endpoint.seen);
-    g->state = PREPARES;
 }
 
 /* The code of an answer: under the key of the run, with the request. */
@@ -137,10 +155,9 @@ static void code_of(const unsigned char secret[32], unsigned char *answer, uint6
     qn__hmac_sha256(secret, 32, answer, (size_t)bytes + sizeof *q, code);
 }
 
-/* Answers a request; without the lock, which other threads need meanwhile. */
 static int answer(qn__door *door, int file) {
     question q;
-    unsigned char code[CODE];
+    unsigned char code[CODE], word[4];
     if (qn__socket_transfer(file, (void *)&q, sizeof q, 0, qn__now() + PATIENCE) != 1)
         return 0;
     const uint64_t bytes = q.count ? q.count : sizeof(uint64_t);
@@ -152,8 +169,26 @@ static int answer(qn__door *door, int file) {
         !door->store.supply(door->store.user, q.table, q.first, q.count, door->answer))
         return 0;
     code_of(door->secret, door->answer, bytes, &q, code);
-    return qn__socket_transfer(file, door->answer, (size_t)bytes, 1, qn__now() + PATIENCE) == 1 &&
+    qn__put_u32(word, QN__DOOR_HAS);
+    return qn__socket_transfer(file, word, sizeof word, 1, qn__now() + PATIENCE) == 1 &&
+           qn__socket_transfer(file, door->answer, (size_t)bytes, 1, qn__now() + PATIENCE) == 1 &&
            qn__socket_transfer(file, code, sizeof code, 1, qn__now() + PATIENCE) == 1;
+}
+
+/* Sends what the guest has come for; without the lock, which the other thread needs meanwhile. */
+static void attend(qn__door *door, guest *g) {
+    const int asks = g->state == ASKS;
+    memcpy(door->told, door->endpoint, door->ranks * sizeof *door->told);
+    pthread_mutex_unlock(&door->lock);
+    const int good =
+        asks ? answer(door, g->file)
+             : qn__exchange_tell_begun(g->file, door->ranks, door->told, door->described,
+                                       door->described_bytes, qn__now() + PATIENCE);
+    pthread_mutex_lock(&door->lock);
+    qn__address_of_peer(g->file, &g->endpoint.seen);
+    g->state = PREPARES;
+    if (!good)
+        send_away(g);
 }
 
 /* The files to wait for. */
@@ -181,15 +216,9 @@ static void *door_main(void *argument) {
         for (uint32_t r = 1; r < door->ranks; ++r) {
             guest *g = &door->guest[r];
             if (g->file >= 0 && g->state != INVITED)
-                serve(door, g);
-            if (g->file < 0 || g->state != ASKS)
-                continue;
-            pthread_mutex_unlock(&door->lock);
-            const int answered = answer(door, g->file);
-            pthread_mutex_lock(&door->lock);
-            g->state = PREPARES;
-            if (!answered)
-                send_away(g);
+                serve(g);
+            if (g->file >= 0 && (g->state == IS_TOLD || g->state == ASKS))
+                attend(door, g);
         }
     }
     pthread_mutex_unlock(&door->lock);
@@ -230,13 +259,15 @@ qn_status qn__door_open(const qn__rendezvous *rendezvous, const char *described,
     pthread_mutex_init(&door->lock, NULL);
     door->described = qn__alloc(bytes + 1, 1, err);
     door->endpoint = qn__alloc(n, sizeof *door->endpoint, err);
+    door->told = qn__alloc(n, sizeof *door->told, err);
     door->guest = qn__alloc(n, sizeof *door->guest, err);
     door->poll = qn__alloc(n + 1 + QN__ACCEPTOR_POLLS, sizeof *door->poll, err);
     door->acceptor = qn__alloc(1, sizeof *door->acceptor, err);
     for (uint32_t r = 0; r < n && door->guest; ++r)
         door->guest[r].file = -1;
     qn_status status = QN_MEMORY;
-    if (door->described && door->endpoint && door->guest && door->poll && door->acceptor) {
+    if (door->described && door->endpoint && door->told && door->guest && door->poll &&
+        door->acceptor) {
         memcpy(door->described, described, bytes);
         door->described_bytes = bytes;
         memcpy(door->endpoint, m->endpoint, n * sizeof *door->endpoint);
@@ -281,6 +312,7 @@ void qn__door_close(qn__door *door) {
     qn__free(door->described);
     qn__free(door->answer);
     qn__free(door->endpoint);
+    qn__free(door->told);
     qn__free(door->guest);
     qn__free(door->poll);
     qn__free(door->acceptor);
@@ -336,10 +368,14 @@ int qn__door_invite(qn__door *door, uint32_t rank, const qn__invitation *invitat
 
 void qn__door_tell(qn__door *door, uint32_t rank, qn__door_word word) {
     const uint64_t one = 1;
-    pthread_mutex_lock(&door->lock);
     guest *g = &door->guest[rank];
-    if (g->file >= 0 && g->state == INVITED) {
-        say(g->file, word);
+    pthread_mutex_lock(&door->lock);
+    const int file = g->file >= 0 && g->state == INVITED ? g->file : -1;
+    pthread_mutex_unlock(&door->lock);
+    if (file >= 0)
+        say(file, word); /* the door's thread leaves it alone until then */
+    pthread_mutex_lock(&door->lock);
+    if (file >= 0) {
         if (word == QN__DOOR_LETS_IN)
             send_away(g);
         else
@@ -360,13 +396,21 @@ void qn__door_update(qn__door *door, const qn__endpoint *endpoint) {
 
 void qn__door_watch(int file, double seconds) {
     const int one = 1, idle = seconds < 1 ? 1 : seconds > 3600 ? 3600 : (int)seconds;
+    hurry(file);
     setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     setsockopt(file, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof one);
 }
 
-int qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint64_t first,
-                 uint64_t count, uint64_t bytes, void *to) {
+static qn__door_word hear_word(int file, double until) {
+    unsigned char word[4];
+    const int got = qn__socket_transfer(file, word, sizeof word, 0, until);
+    const uint32_t said = got == 1 ? qn__get_u32(word) : QN__DOOR_GONE;
+    return said <= QN__DOOR_HAS ? (qn__door_word)said : QN__DOOR_GONE;
+}
+
+qn__door_word qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint64_t first,
+                           uint64_t count, uint64_t bytes, void *to) {
     const double until = qn__now() + ANSWER_TIME;
     question q = {.table = table, .first = first, .count = count};
     unsigned char says[1 + sizeof q], code[CODE], own[CODE];
@@ -374,7 +418,10 @@ int qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint6
     qn__random_bytes(q.nonce, sizeof q.nonce);
     says[0] = SAYS_ASKS;
     memcpy(says + 1, &q, sizeof q);
-    int good = answer && qn__socket_transfer(file, says, sizeof says, 1, until) == 1 &&
+    if (answer) /* where this fails, rank 0 may have said that the run is over */
+        (void)qn__socket_transfer(file, says, sizeof says, 1, until);
+    const qn__door_word word = answer ? hear_word(file, until) : QN__DOOR_GONE;
+    int good = word == QN__DOOR_HAS &&
                qn__socket_transfer(file, answer, (size_t)bytes, 0, until) == 1 &&
                qn__socket_transfer(file, code, sizeof code, 0, until) == 1;
     if (good) {
@@ -384,7 +431,7 @@ int qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint6
     if (good)
         memcpy(to, answer, (size_t)bytes);
     qn__free(answer);
-    return good;
+    return good ? QN__DOOR_HAS : word == QN__DOOR_OVER ? QN__DOOR_OVER : QN__DOOR_GONE;
 }
 
 int qn__door_ready(int file, uint32_t invitations) {
@@ -400,15 +447,12 @@ int qn__door_said(int file, double seconds) {
 
 qn__door_word qn__door_hear(int file, uint32_t ranks, uint32_t rank, qn__invitation *invitation,
                             qn__endpoint *endpoint, double until) {
-    unsigned char word[4], one[QN__ENDPOINT_BYTES];
+    unsigned char one[QN__ENDPOINT_BYTES];
     qn__endpoint other;
-    if (qn__socket_transfer(file, word, sizeof word, 0, until) != 1)
-        return QN__DOOR_GONE;
-    const uint32_t said = qn__get_u32(word);
-    if (said == QN__DOOR_LETS_IN || said == QN__DOOR_AGAIN || said == QN__DOOR_OVER)
-        return (qn__door_word)said;
-    int good = said == QN__DOOR_INVITES &&
-               qn__socket_transfer(file, invitation, sizeof *invitation, 0, until) == 1 &&
+    const qn__door_word said = hear_word(file, until);
+    if (said != QN__DOOR_INVITES)
+        return said == QN__DOOR_HAS ? QN__DOOR_GONE : said;
+    int good = qn__socket_transfer(file, invitation, sizeof *invitation, 0, until) == 1 &&
                qn__ranks_has(&invitation->present, 0) && qn__ranks_has(&invitation->present, rank);
     for (uint32_t r = ranks; r < QN__MAX_RANKS && good; ++r)
         good = !qn__ranks_has(&invitation->present, r);

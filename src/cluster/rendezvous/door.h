@@ -22,13 +22,15 @@ typedef struct qn__invitation {
     uint32_t seconds; /* limit for making all connections */
 } qn__invitation;
 
-/* What rank 0 says to a rank that is ready. */
+/* What rank 0 says to a rank that prepares itself or is ready. */
 typedef enum qn__door_word {
     QN__DOOR_GONE,    /* nothing: rank 0 has ended, or what came makes no sense */
     QN__DOOR_INVITES, /* an invitation and the endpoints of all ranks follow */
     QN__DOOR_LETS_IN, /* all ranks have all connections: the rank takes part */
     QN__DOOR_AGAIN,   /* a rank was missing: another invitation will come */
-    QN__DOOR_OVER     /* the run is over, or lets nobody in any more */
+    QN__DOOR_OVER,    /* the run is over, or lets nobody in any more */
+    QN__DOOR_HEARS,   /* it has heard that the rank is ready */
+    QN__DOOR_HAS      /* the bytes that the rank has asked for follow */
 } qn__door_word;
 
 /* What a rank may ask for while it prepares itself: `count` bytes of a table, from `first` on, or 8
@@ -67,11 +69,12 @@ void qn__door_update(qn__door *door, const qn__endpoint *endpoint);
 /* The system finds out whether the host at the other end is lost, in about so many seconds. */
 void qn__door_watch(int file, double seconds);
 /* Before: asks for bytes of the store. `bytes`: how many these are, at most QN__DOOR_MOST. The
- * answer has a code under `secret`. 0: rank 0 has ended, or does not have them. */
-int qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint64_t first,
-                 uint64_t count, uint64_t bytes, void *to);
+ * answer has a code under `secret`. QN__DOOR_HAS; QN__DOOR_OVER; or QN__DOOR_GONE, also where rank
+ * 0 does not have them. */
+qn__door_word qn__door_ask(int file, const unsigned char secret[32], uint64_t table, uint64_t first,
+                           uint64_t count, uint64_t bytes, void *to);
 /* Says that this rank is ready, after so many invitations. It is said again and again: a rank that
- * has fallen silent is not invited. 0: rank 0 has ended. */
+ * has fallen silent is not invited. Rank 0 answers each time. 0: rank 0 has ended. */
 int qn__door_ready(int file, uint32_t invitations);
 /* 1 if rank 0 has said something, or has ended. Waits at most `seconds`. */
 int qn__door_said(int file, double seconds);

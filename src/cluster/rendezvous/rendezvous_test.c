@@ -283,7 +283,7 @@ static void test_other_versions_are_named(void **state) {
         {.version = "9.8.7"}, {.contract = 1}, {.wire = 1}, {.wire = 1u << 16}};
     char contract[32];
     snprintf(contract, sizeof contract, "contract %d", QN_CONTRACT + 1);
-    const char *const texts[] = {"rank 1 on", contract, "wire 4", "another layout"};
+    const char *const texts[] = {"rank 1 on", contract, "wire 5", "another layout"};
     for (size_t i = 0; i < 4; ++i) {
         group g;
         outsider o = kinds[i];

@@ -16,7 +16,7 @@ enum {
     QN__LAYOUT_OWN = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? QN__LAYOUT_BIG_ENDIAN : 0) |
                      (sizeof(void *) == 4 ? QN__LAYOUT_32_BIT : 0) |
                      (_Alignof(uint64_t) < 8 ? QN__LAYOUT_PACKED : 0),
-    QN__WIRE_VERSION = 4 | QN__LAYOUT_OWN
+    QN__WIRE_VERSION = 5 | QN__LAYOUT_OWN
 };
 
 static inline void qn__put_u32(unsigned char *at, uint32_t value) {
