@@ -68,13 +68,12 @@ int layer_output_find(const predict_flags *f, const qn_model *model, uint32_t *l
 typedef struct layer_values {
     const predict_flags *f;
     const qn_model *model;
-    const qn_data *data;   /* in parts: the rows of this rank */
-    const qn_parts *parts; /* NULL: all rows are here */
+    const qn_data *data; /* in parts: the rows of this rank */
+    qn_parts *parts;     /* NULL: all rows are here */
     uint32_t layer, shape[3], lengths;
     qn_summary summary;
     float *value;
-    qn_data *table;   /* NULL: they go into a database */
-    qn_layer_run run; /* there */
+    qn_layer_run run; /* in a database */
     double start;
 } layer_values;
 
@@ -122,49 +121,13 @@ static qn_status write_rows(layer_values *v, const float *values, qn_error *err)
     return qn_layer_write(v->model, v->data, &order, &v->run, err);
 }
 
-/* A rank without rows writes no file. */
-static qn_status write_table(void *user, qn_error *err) {
-    const layer_values *v = user;
-    if (!v->table)
-        return QN_OK;
-    const char *labels = qn_data_target(v->table) != QN_TARGET_NONE ? v->f->output_labels : NULL;
-    return qn_data_write(v->table, qn_data_write_format(v->f->out), v->f->out, labels, err);
-}
-
-static int write_values(void *user) {
-    layer_values *v = user;
-    qn_error err;
-    if (!v->table) {
-        if (write_rows(v, v->value, &err) != QN_OK)
-            return ranks_unwritten(&err);
-        tell(v, qn_data_items(v->data));
-        return EXIT_DONE;
-    }
-    if (write_table(v, &err) != QN_OK)
-        return ranks_unwritten(&err);
-    tell(v, qn_data_items(v->table));
-    return EXIT_DONE;
-}
-
-static int tell_parts(void *user) {
-    const layer_values *v = user;
-    tell(v, qn_parts_items(v->parts));
-    return EXIT_DONE;
-}
-
-/* Each rank has the outputs of its rows, and writes them. */
-static int finish_parts(layer_values *v, qn_status status, qn_error *err) {
-    ranks_hold();
-    int code = ranks_agree(status == QN_OK ? -1 : message_error(err), NULL, 0, 0);
-    if (code < 0)
-        code = predict_parts_write(v->f, write_table, v);
-    return code < 0 ? ranks_conclude(err, tell_parts, v) : code;
-}
-
-/* The labels of the data, where an item has one. */
-static void add_labels(const qn_data *data, qn_data_arrays *arrays, const char **names) {
-    arrays->labels = qn_data_labels(data);
-    arrays->targets = qn_data_targets(data);
+/* The labels of the items from `first` on, where an item has one. */
+static void add_labels(const qn_data *data, uint64_t first, qn_data_arrays *arrays,
+                       const char **names) {
+    const int32_t *labels = qn_data_labels(data);
+    const float *targets = qn_data_targets(data);
+    arrays->labels = labels ? labels + first : NULL;
+    arrays->targets = targets ? targets + first : NULL;
     arrays->label_name = qn_data_label_name(data);
     if (!arrays->labels || !qn_data_class_name(data, 0))
         return;
@@ -175,12 +138,13 @@ static void add_labels(const qn_data *data, qn_data_arrays *arrays, const char *
 }
 
 /* The values as a table: a row for each item, with its label. */
-static qn_status make_table(layer_values *v, uint64_t items, uint32_t features, qn_error *err) {
+static qn_status make_table(const layer_values *v, uint64_t first, uint64_t count, qn_data **table,
+                            qn_error *err) {
     qn_data_arrays arrays;
     qn_data_arrays_init(&arrays);
-    arrays.items = items;
-    arrays.features = features;
-    arrays.values = v->value;
+    arrays.items = count;
+    arrays.features = v->shape[0] * v->shape[1] * v->shape[2];
+    arrays.values = v->value + (size_t)first * arrays.features;
     arrays.missing = 1;
     const uint32_t classes = qn_data_classes(v->data);
     const char **names = calloc(classes + 1, sizeof *names);
@@ -188,10 +152,58 @@ static qn_status make_table(layer_values *v, uint64_t items, uint32_t features, 
         *err = (qn_error){.what = "out of memory"};
         return QN_MEMORY;
     }
-    add_labels(v->data, &arrays, names);
-    const qn_status status = qn_data_lend(&arrays, &v->table, err);
+    add_labels(v->data, first, &arrays, names);
+    const qn_status status = qn_data_lend(&arrays, table, err);
     free(names);
     return status;
+}
+
+static qn_status write_table(const layer_values *v, uint64_t first, uint64_t count, const char *out,
+                             const char *labels, qn_error *err) {
+    qn_data *table = NULL;
+    qn_status status = make_table(v, first, count, &table, err);
+    if (status == QN_OK)
+        status = qn_data_write(table, qn_data_write_format(out), out,
+                               qn_data_target(table) != QN_TARGET_NONE ? labels : NULL, err);
+    qn_data_close(table);
+    return status;
+}
+
+/* A rank without rows has no file. */
+static qn_status write_part(void *user, uint32_t rank, const char *out, const char *labels,
+                            qn_error *err) {
+    const layer_values *v = user;
+    uint64_t first, count;
+    qn_parts_range(v->parts, rank, &first, &count);
+    return count > 0 ? write_table(v, first, count, out, labels, err) : QN_OK;
+}
+
+static int write_values(void *user) {
+    layer_values *v = user;
+    const uint64_t items = qn_data_items(v->data);
+    qn_error err;
+    const qn_status status = qn_writes_to_database(v->f->out)
+                                 ? write_rows(v, v->value, &err)
+                                 : write_table(v, 0, items, v->f->out, v->f->output_labels, &err);
+    if (status != QN_OK)
+        return ranks_unwritten(&err);
+    tell(v, items);
+    return EXIT_DONE;
+}
+
+static int tell_parts(void *user) {
+    const layer_values *v = user;
+    tell(v, qn_parts_items(v->parts));
+    return EXIT_DONE;
+}
+
+/* Each rank has the outputs of its rows, and writes them. *again: as of predict_parts_write. */
+static int finish_parts(layer_values *v, qn_status status, qn_error *err, int *again) {
+    ranks_hold();
+    int code = ranks_agree(status == QN_OK ? -1 : message_error(err), NULL, 0, 0);
+    if (code < 0)
+        code = predict_parts_write(v->f, v->parts, write_part, v, again);
+    return code < 0 && !*again ? ranks_conclude(err, tell_parts, v) : code;
 }
 
 static qn_status make_values(layer_values *v, qn_error *err) {
@@ -211,10 +223,7 @@ static qn_status make_values(layer_values *v, qn_error *err) {
         *err = (qn_error){.what = "out of memory"};
         return QN_MEMORY;
     }
-    status = qn_predict_layer(v->model, v->data, &compute, v->layer, v->summary, v->value, err);
-    return status == QN_OK && !qn_writes_to_database(v->f->out)
-               ? make_table(v, items, features, err)
-               : status;
+    return qn_predict_layer(v->model, v->data, &compute, v->layer, v->summary, v->value, err);
 }
 
 /* What would be found after the computation otherwise. */
@@ -226,8 +235,22 @@ static int check_database(layer_values *v) {
     return ranks_agree(status == QN_OK ? -1 : message_error(&err), NULL, 0, 0);
 }
 
-int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model,
-                 const qn_parts *parts, const qn_data *data) {
+static int output_once(layer_values *v, int *again) {
+    qn_error err = {0};
+    int code;
+    const qn_status status = make_values(v, &err);
+    ranks_notes();
+    if (v->parts)
+        code = finish_parts(v, status, &err, again);
+    else
+        code = status == QN_OK ? ranks_conclude(&err, write_values, v) : ranks_failed(&err);
+    free(v->value);
+    v->value = NULL;
+    return code;
+}
+
+int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model, qn_parts *parts,
+                 const qn_data *data) {
     layer_values v = {.f = f,
                       .model = model,
                       .data = data,
@@ -235,19 +258,12 @@ int layer_output(const predict_flags *f, uint32_t layer, const qn_model *model,
                       .layer = layer,
                       .run = {.size = sizeof v.run},
                       .start = program_now()};
-    qn_error err = {0};
     if (f->pool)
         qn_summary_find(f->pool, &v.summary);
-    int code = check_database(&v);
-    if (code >= 0)
-        return code;
-    const qn_status status = make_values(&v, &err);
-    ranks_notes();
-    if (parts)
-        code = finish_parts(&v, status, &err);
-    else
-        code = status == QN_OK ? ranks_conclude(&err, write_values, &v) : ranks_failed(&err);
-    qn_data_close(v.table);
-    free(v.value);
+    int code = check_database(&v), again = 1;
+    while (code < 0 && again) {
+        again = 0;
+        code = output_once(&v, &again);
+    }
     return code;
 }

@@ -14,7 +14,7 @@ int layer_output_find(const predict_flags *flags, const qn_model *model, uint32_
 
 /* Applies the model and writes the values. `parts`: each rank does so for its rows, which are
  * `data`; else NULL. Returns the exit code. */
-int layer_output(const predict_flags *flags, uint32_t layer, const qn_model *model,
-                 const qn_parts *parts, const qn_data *data);
+int layer_output(const predict_flags *flags, uint32_t layer, const qn_model *model, qn_parts *parts,
+                 const qn_data *data);
 
 #endif

@@ -11,9 +11,9 @@ typedef struct predict_flags {
     source_flags from;
     compute_flags compute;
     ranks_flags ranks;
-    const char *out;      /* "-": stdout */
-    const char *named;    /* -o as it was given, where `out` is that of this rank; else NULL */
-    char *labels_of_rank; /* that of --output-labels for this rank; NULL: none is given */
+    const char *out;          /* "-": stdout */
+    const char *named;        /* -o as it was given, where `out` is that of this rank; else NULL */
+    const char *labels_named; /* --output-labels as it was given, likewise */
     const char *adapter;
     const char *layer, *pool;  /* of which the outputs are written; NULL: of the last one */
     const char *output_labels; /* with `layer`, the file of the labels; NULL: none */

@@ -319,38 +319,57 @@ static int check_options(const predict_flags *f, const qn_model *model) {
     return -1;
 }
 
-/* Of the rows of this rank. */
-static qn_status write_own(void *user, qn_error *err) {
+static qn_status write_part(void *user, uint32_t rank, const char *out, const char *labels,
+                            qn_error *err) {
     const ending *e = user;
-    return qn_predictions_write(e->predictions, e->f->out, err);
+    (void)labels;
+    return qn_predictions_write_part(e->predictions, e->parts, rank, out, err);
 }
 
-static int predict_all(const predict_flags *f, const char *model_path, const qn_model *model,
-                       const qn_parts *parts, const qn_data *data) {
+/* What is to be predicted, and where it is said. */
+typedef struct prediction_job {
+    const predict_flags *f;
+    const char *model_path;
+    const qn_model *model;
+    const qn_data *data; /* in parts: the rows of this rank */
+    qn_parts *parts;     /* NULL: all rows are here */
+    double start;
+} prediction_job;
+
+static qn_status make_predictions(const prediction_job *j, qn_predictions **out, qn_error *err) {
+    const predict_flags *f = j->f;
     qn_compute compute = compute_of(&f->compute);
-    qn_predictions *predictions = NULL;
-    ending e = {.f = f, .model = model, .data = data, .parts = parts, .start = program_now()};
-    const int judged = (f->evaluate || may_judge(model, data)) && (f->json || !f->quiet);
-    qn_error err = {0};
-    int code = -1;
-    compute.cluster = parts ? NULL : ranks_cluster();
+    compute.cluster = j->parts ? NULL : ranks_cluster();
     compute_note(&compute);
     qn_status status = (f->flips ? qn_predictions_make_flipped : qn_predictions_make)(
-        model, data, &compute, keeps_outputs(f, model), &predictions, &err);
+        j->model, j->data, &compute, keeps_outputs(f, j->model), out, err);
     if (status == QN_OK)
-        status = qn_predictions_columns(predictions, !f->evaluate && (f->outputs || f->logprobs),
-                                        f->top, &err);
+        status =
+            qn_predictions_columns(*out, !f->evaluate && (f->outputs || f->logprobs), f->top, err);
     if (status == QN_OK)
-        status = qn_predictions_mask_size(predictions, f->network_size, &err);
+        status = qn_predictions_mask_size(*out, f->network_size, err);
     ranks_notes();
-    if (status == QN_MISMATCH && !*err.where)
-        snprintf(err.where, sizeof err.where, "%.250s, model %.250s", f->from.data, model_path);
+    if (status == QN_MISMATCH && !*err->where)
+        snprintf(err->where, sizeof err->where, "%.250s, model %.250s", f->from.data,
+                 j->model_path);
+    return status;
+}
+
+/* *again: a rank has ended meanwhile, and its rows are those of another. */
+static int predict_once(const prediction_job *j, int *again) {
+    const predict_flags *f = j->f;
+    qn_predictions *predictions = NULL;
+    ending e = {.f = f, .model = j->model, .data = j->data, .parts = j->parts, .start = j->start};
+    const int judged = (f->evaluate || may_judge(j->model, j->data)) && (f->json || !f->quiet);
+    qn_error err = {0};
+    int code = -1;
+    qn_status status = make_predictions(j, &predictions, &err);
     e.predictions = predictions;
-    if (parts)
-        code = predict_parts_join(predictions, parts, judged, status, &err);
+    if (j->parts)
+        code = predict_parts_join(predictions, j->parts, judged, status, &err, again);
     qn_evaluation *evaluation = NULL;
     /* Predictions are written also where they cannot be judged. */
-    if (code < 0 && status == QN_OK && judged) {
+    if (code < 0 && !*again && status == QN_OK && judged) {
         qn_error why;
         const qn_status found = qn_predictions_evaluate(predictions, &evaluation, &why);
         if (found != QN_OK && f->evaluate) {
@@ -359,12 +378,21 @@ static int predict_all(const predict_flags *f, const char *model_path, const qn_
         }
     }
     e.evaluation = evaluation;
-    if (code < 0 && parts && !f->evaluate)
-        code = predict_parts_write(f, write_own, &e);
-    if (code < 0)
+    if (code < 0 && !*again && j->parts && !f->evaluate)
+        code = predict_parts_write(f, j->parts, write_part, &e, again);
+    if (code < 0 && !*again)
         code = status == QN_OK ? ranks_conclude(&err, write_and_report, &e) : ranks_failed(&err);
     qn_evaluation_free(evaluation);
     qn_predictions_free(predictions);
+    return code;
+}
+
+static int predict_all(const prediction_job *j) {
+    int again, code;
+    do {
+        again = 0;
+        code = predict_once(j, &again);
+    } while (code < 0 && again);
     return code;
 }
 
@@ -442,8 +470,10 @@ static int open_and_predict(const predict_flags *f, const char *model_path) {
     if (code < 0 && !f->layer && (rows > 0 || to_database(f)))
         code = check_output(f, model, data);
     if (code < 0)
-        code = f->layer ? layer_output(f, layer, model, parts, data)
-                        : predict_all(f, model_path, model, parts, data);
+        code =
+            f->layer
+                ? layer_output(f, layer, model, parts, data)
+                : predict_all(&(prediction_job){f, model_path, model, data, parts, program_now()});
     free(categories);
     free(texts);
     qn_data_close(opened);

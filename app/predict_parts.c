@@ -8,13 +8,13 @@
 static const char RANK[] = "%r"; /* stands for the number of the rank */
 
 /* For free(); NULL without memory. */
-static char *name_of_rank(const char *name) {
+static char *name_of_rank(const char *name, uint32_t rank) {
     const size_t size = strlen(name) + 1;
     size_t places = 0;
     for (const char *at = name; (at = strstr(at, RANK)); at += 2)
         places++;
     char number[16], *made = malloc(size + places * sizeof number), *to = made;
-    snprintf(number, sizeof number, "%u", (unsigned)qn_cluster_rank(ranks_cluster()));
+    snprintf(number, sizeof number, "%u", (unsigned)rank);
     for (const char *at = name; made && *at;)
         if (strncmp(at, RANK, 2) == 0) {
             to += sprintf(to, "%s", number);
@@ -48,12 +48,13 @@ int predict_parts_take(predict_flags *f) {
     if (code < 0)
         code = check(f);
     if (code < 0 && !f->evaluate) {
+        const uint32_t rank = qn_cluster_rank(ranks_cluster());
         f->named = f->out;
-        f->out = name_of_rank(f->out);
-        f->labels_of_rank = f->output_labels ? name_of_rank(f->output_labels) : NULL;
-        if (!f->out || (f->output_labels && !f->labels_of_rank))
+        f->labels_named = f->output_labels;
+        f->out = name_of_rank(f->named, rank);
+        f->output_labels = f->labels_named ? name_of_rank(f->labels_named, rank) : NULL;
+        if (!f->out || (f->labels_named && !f->output_labels))
             code = message_fail(QN_MEMORY, "out of memory", "", "");
-        f->output_labels = f->labels_of_rank;
     }
     return code;
 }
@@ -61,34 +62,56 @@ int predict_parts_take(predict_flags *f) {
 void predict_parts_release(predict_flags *f) {
     if (f->named)
         free((char *)(uintptr_t)f->out);
-    free(f->labels_of_rank);
+    if (f->labels_named)
+        free((char *)(uintptr_t)f->output_labels);
 }
 
-int predict_parts_join(qn_predictions *predictions, const qn_parts *parts, int evaluated,
-                       qn_status status, const qn_error *err) {
+/* Where a rank has ended, *again is 1. */
+static int mend(qn_parts *parts, int *again) {
+    qn_error err;
+    return qn_parts_mend(parts, again, &err) == QN_OK ? -1 : ranks_failed(&err);
+}
+
+int predict_parts_join(qn_predictions *predictions, qn_parts *parts, int evaluated,
+                       qn_status status, const qn_error *err, int *again) {
     qn_error why;
     ranks_hold();
-    const int code = ranks_agree(status == QN_OK ? -1 : message_error(err), NULL, 0, 0);
+    int code = ranks_agree(status == QN_OK ? -1 : message_error(err), NULL, 0, 0);
     if (code >= 0)
         return code;
-    return qn_predictions_join(predictions, parts, evaluated, &why) == QN_OK ? -1
-                                                                             : ranks_failed(&why);
+    const qn_status joined = qn_predictions_join(predictions, parts, evaluated, &why);
+    if (joined == QN_IO)
+        code = mend(parts, again);
+    if (code >= 0 || *again)
+        return code;
+    return joined == QN_OK ? -1 : ranks_failed(&why);
 }
 
-/* A rank that has ended may have written nothing. */
-static int check_alive(const predict_flags *f) {
-    qn_cluster *cluster = ranks_cluster();
-    if (qn_cluster_alive(cluster) == qn_cluster_ranks(cluster))
-        return -1;
-    return message_fail(QN_IO, "a rank has ended, and its predictions are missing", f->named,
-                        "start all ranks again");
-}
-
-int predict_parts_write(const predict_flags *f, qn_status (*write)(void *user, qn_error *err),
-                        void *user) {
+/* The files of `rank`. */
+static int write_files(const predict_flags *f, uint32_t rank, predict_parts_writer *write,
+                       void *user) {
     qn_error err;
+    char *out = name_of_rank(f->named, rank);
+    char *labels = f->labels_named ? name_of_rank(f->labels_named, rank) : NULL;
+    int code = -1;
+    if (!out || (f->labels_named && !labels))
+        code = message_fail(QN_MEMORY, "out of memory", "", "");
+    else if (write(user, rank, out, labels, &err) != QN_OK)
+        code = message_error(&err);
+    free(out);
+    free(labels);
+    return code;
+}
+
+int predict_parts_write(const predict_flags *f, qn_parts *parts, predict_parts_writer *write,
+                        void *user, int *again) {
+    const qn_cluster *cluster = ranks_cluster();
+    const uint32_t ranks = cluster ? qn_cluster_ranks(cluster) : 1;
+    int code = -1;
     ranks_hold();
-    int code = write(user, &err) == QN_OK ? -1 : message_error(&err);
-    code = ranks_agree(code, NULL, 0, 1);
-    return code < 0 ? ranks_agree(check_alive(f), NULL, 0, 0) : code;
+    for (uint32_t r = 0; r < ranks && code < 0; r++)
+        if (qn_parts_range(parts, r, NULL, NULL))
+            code = write_files(f, r, write, user);
+    code = ranks_agree(code, NULL, 0, 0);
+    return code < 0 ? mend(parts, again) : code;
 }

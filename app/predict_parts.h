@@ -11,12 +11,18 @@ int predict_parts_take(predict_flags *f);
 void predict_parts_release(predict_flags *f);
 
 /* Collective: makes what each rank predicted those of the whole. `status` and `err` are those of
- * this rank's prediction. Returns -1, or an exit code after a message. */
-int predict_parts_join(qn_predictions *predictions, const qn_parts *parts, int evaluated,
-                       qn_status status, const qn_error *err);
+ * this rank's prediction. Where a rank has ended and another one has its rows now, *again is 1:
+ * all predict again. Returns -1, or an exit code after a message. */
+int predict_parts_join(qn_predictions *predictions, qn_parts *parts, int evaluated,
+                       qn_status status, const qn_error *err, int *again);
 
-/* Collective: each rank writes its own by `write`. Returns as above. */
-int predict_parts_write(const predict_flags *flags, qn_status (*write)(void *user, qn_error *err),
-                        void *user);
+/* Writes what is of the rows that `rank` had; `labels` is NULL where --output-labels is not given.
+ */
+typedef qn_status predict_parts_writer(void *user, uint32_t rank, const char *out,
+                                       const char *labels, qn_error *err);
+
+/* Collective: each rank writes its own, and that of ranks that have ended. Returns as above. */
+int predict_parts_write(const predict_flags *flags, qn_parts *parts, predict_parts_writer *write,
+                        void *user, int *again);
 
 #endif

@@ -24,6 +24,10 @@ static void test_parts(void **state) {
     REFUSED(qn_parts_open, "out", NULL, &path, 1, NULL, NULL);
     REFUSED(qn_predictions_join, "predictions", NULL, NULL, 1);
     REFUSED(qn_parts_gather, "parts", NULL, path, 1, NULL);
+    int moved;
+    REFUSED(qn_parts_mend, "parts", NULL, &moved);
+    REFUSED(qn_predictions_write_part, "predictions", NULL, NULL, 0, path);
+    assert_int_equal(qn_parts_range(NULL, 0, NULL, NULL), 0);
     REFUSED(qn_parts_of_data, "out", NULL, NULL, NULL, NULL);
     REFUSED(qn_statistics_of_parts, "parts", NULL, NULL, &found);
     REFUSED(qn_statistics_of_parts, "out", NULL, NULL, NULL);

@@ -459,7 +459,7 @@ NO_FLOATS = re.compile(
     r"|kernel_stop|server_(stop|reload|address)|(train|data|plan|cluster|report|search|lr_range)_options_init|data_arrays_init|(model|plan|predictions|evaluation|import_config|lr_range)_free|import_config_get"
     r"|statistics_(options_init|free|columns?|quantiles|categories|edges|histogram|covariance"
     r"|correlation)"
-    r"|watch_(stop|free|options_init)|parts_(close|items|first|own|digest|class_items)|data_parts"
+    r"|watch_(stop|free|options_init)|parts_(close|items|first|own|range|digest|class_items)|data_parts"
     r"|tokenizer_(free|kind|size|unknown|frame|json|digest)|tokens_(count|numbers|free)"
     r"|search_(stop|done|close|metric_name)|runs_(count|close)|cluster_(rank|ranks|alive|local|name|is_writer|stop)"
     r"|description_(free|format|files|items|columns|name|type|may_miss)"

@@ -69,6 +69,21 @@ QN_API const uint64_t *qn_parts_class_items(const qn_parts *parts);
 QN_API qn_status qn_parts_gather(const qn_parts *parts, const void *own, size_t bytes, void *all,
                                  qn_error *err);
 
+/* Where a rank has ended since the last call, another one reads its files and has its rows, too;
+ * all that are left call this together. *moved is 1 on all of them then: what they made of the rows
+ * is to be made again. The order of the rows in the whole stays. qn_parts_own stays at its address;
+ * its arrays are others where rows have moved to this rank. A call that failed with QN_IO on all
+ * ranks because a rank has ended can be repeated when *moved is 1. Fails with QN_USAGE (NULL),
+ * QN_IO (the files cannot be read there, or are not those of before; the part was in memory),
+ * QN_MEMORY or QN_CLUSTER; but for the last one, on all ranks alike. */
+QN_API qn_status qn_parts_mend(qn_parts *parts, int *moved, qn_error *err);
+
+/* Whether this rank has the items that `rank` had when the parts were opened: 1 of its own number,
+ * and of a rank that has ended where qn_parts_mend gave it the items; of a rank without items, one
+ * of those that are left has them. *first is the first of them in qn_parts_own, *count how many
+ * there are; both 0 where the answer is 0. Both may be NULL. 0 for NULL. */
+QN_API int qn_parts_range(const qn_parts *parts, uint32_t rank, uint64_t *first, uint64_t *count);
+
 /* Before qn_parts_table: `copies` ranks have each part then, its own rank among them, so that as
  * many as copies - 1 ranks may end whose files no other rank can read. 1 is the default; more than
  * there are ranks means all. qn_parts_table fetches the copies, and keeps them in memory, or in the

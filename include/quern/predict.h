@@ -181,6 +181,13 @@ QN_API qn_status qn_predictions_make_flipped(const qn_model *model, const qn_dat
 QN_API qn_status qn_predictions_write(const qn_predictions *predictions, const char *path,
                                       qn_error *err);
 
+/* Of predictions that qn_predictions_join has joined: writes those of the items that `rank` had,
+ * which this rank has (qn_parts_range), with their numbers in the whole. Without items it writes
+ * the line of names alone, or makes the folder. Fails with QN_USAGE (NULL; other parts, or items of
+ * another rank), or as qn_predictions_write. */
+QN_API qn_status qn_predictions_write_part(const qn_predictions *predictions, const qn_parts *parts,
+                                           uint32_t rank, const char *path, qn_error *err);
+
 /* The same into a table of a database, where `path` is its address: "sqlite:FILE?table=NAME" or
  * "postgresql://USER@HOST/DATABASE?table=NAME", with "predictions" as the default
  * (docs/formats.md). A table that is missing is made. One that is there must have the columns; rows
@@ -222,9 +229,9 @@ QN_API qn_status qn_predictions_mask_size(qn_predictions *predictions, int as_gi
  * items come to each rank, where there are at most 2^26 outputs or all_outputs was 1; without,
  * qn_predictions_evaluate is for real labels only. `parts` must outlive the call alone.
  *
- * Fails with QN_USAGE (NULL; predictions of other data), QN_UNSUPPORTED (a model of next tokens),
- * QN_IO (a rank has ended, and its part is missing), QN_MEMORY or QN_CLUSTER; on all ranks alike.
- * Then the predictions can only be freed. */
+ * Fails with QN_USAGE (NULL; predictions of other data), QN_IO (a rank has ended, and its part is
+ * missing; see qn_parts_mend), QN_MEMORY or QN_CLUSTER; on all ranks alike. Then the predictions
+ * can only be freed. */
 QN_API qn_status qn_predictions_join(qn_predictions *predictions, const qn_parts *parts,
                                      int evaluated, qn_error *err);
 

@@ -204,6 +204,8 @@ qn_status qn_predictions_mask_size(qn_predictions *p, int as_given, qn_error *er
 
 static qn_status write_masks(const qn_predictions *p, const char *folder, qn_error *err) {
     const qn__predicted_masks masks = {.data = p->data,
+                                       .first = p->range.row,
+                                       .end = p->range.row_end,
                                        .answers = p->answers,
                                        .rows = p->several->mask.height,
                                        .columns = p->several->mask.width,
@@ -271,6 +273,25 @@ qn_status qn_predictions_write(const qn_predictions *p, const char *path, qn_err
         status = write_rows(&rows, path, err);
     qn__prediction_table_release(&table);
     return end_writing(p, status, err);
+}
+
+qn_status qn_predictions_write_part(const qn_predictions *p, const qn_parts *parts, uint32_t rank,
+                                    const char *path, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED_AS(p, "predictions", err);
+    QN__NEED(parts, err);
+    QN__NEED(path, err);
+    const qn__part_range range = qn__parts_range(parts, rank);
+    if (p->data != parts->own || !p->joined)
+        return qn__fail(err, QN_USAGE,
+                        "qn_predictions_write_part: the predictions are not joined with this part");
+    if (!range.is_here)
+        return qn__fail(err, QN_USAGE,
+                        "qn_predictions_write_part: another rank has the items of rank %u",
+                        (unsigned)rank);
+    qn_predictions some = *p;
+    some.range = range;
+    return qn_predictions_write(&some, path, err);
 }
 
 /* The same for several answers to an item. */
@@ -367,6 +388,7 @@ static void describe(const qn_model *model, const qn_data *data, int all_outputs
                      qn_predictions *p) {
     p->model = model;
     p->data = data;
+    p->range = (qn__part_range){.row_end = data->items, .text_end = qn__data_texts(data)};
     p->kind = model->kind;
     p->table = model->table;
     p->outputs = model->outputs;

@@ -205,15 +205,14 @@ qn_status qn__predicted_masks_check(const qn_data *data, const char *folder, qn_
 
 qn_status qn__predicted_masks_write(const qn__predicted_masks *m, const char *folder,
                                     qn_error *err) {
-    const uint64_t items = m->data->items;
     char **name = NULL;
     qn_status status = find_names(m->data, &name, err);
     if (status == QN_OK)
-        status = check_files(name, items, folder, err);
+        status = check_files(name + m->first, m->end - m->first, folder, err);
     if (status == QN_OK)
         status = qn__folder_make(folder, err);
-    for (uint64_t i = 0; status == QN_OK && i < items; ++i)
+    for (uint64_t i = m->first; status == QN_OK && i < m->end; ++i)
         status = write_mask(m, folder, name[i], i, err);
-    free_names(name, items);
+    free_names(name, m->data->items);
     return status;
 }

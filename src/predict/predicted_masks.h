@@ -4,11 +4,12 @@
 
 #include "data/table/data.h"
 
-/* Masks of all items of `data`, rows x columns classes each, row after row. An item whose first
+/* Masks of the items of `data`, rows x columns classes each, row after row. An item whose first
  * class is QN__NO_TARGET has no prediction, and gets no file. A file has the size of the original
  * image (24.16); rows x columns where `as_given` is 1, and where items are not images. */
 typedef struct qn__predicted_masks {
     const qn_data *data;
+    uint64_t first, end; /* the items that get files */
     const uint8_t *answers;
     uint32_t rows, columns;
     int as_given;

@@ -212,10 +212,11 @@ static qn_status add_item(const qn_predictions *p, uint64_t item, uint32_t colum
 qn_status qn__prediction_rows_add(const qn_predictions *p, const qn__prediction_table *table,
                                   qn__sink *sink, qn_error *err) {
     const uint32_t columns = table->table.columns;
-    const uint64_t items = p->shown ? p->data->items : qn__data_texts(p->data);
+    const uint64_t first = p->shown ? p->range.row : p->range.text;
+    const uint64_t end = p->shown ? p->range.row_end : p->range.text_end;
     qn__sink_cell *cells = qn__alloc(columns, sizeof *cells, err);
     qn_status status = cells ? QN_OK : QN_MEMORY;
-    for (uint64_t item = 0; status == QN_OK && item < items; ++item)
+    for (uint64_t item = first; status == QN_OK && item < end; ++item)
         if (p->next) {
             const qn__next_lines lines = next_lines(p);
             status = qn__next_add_rows(&lines, item, sink, err);

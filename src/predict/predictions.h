@@ -2,6 +2,7 @@
 #ifndef QN_PREDICT_PREDICTIONS_H
 #define QN_PREDICT_PREDICTIONS_H
 
+#include "data/parts/parts.h"
 #include "data/table/data.h"
 #include "data/write/sink.h"
 #include "job/answer_counts.h"
@@ -34,6 +35,7 @@ struct qn_predictions {
     double inertia;            /* of clusters */
     double *squares;           /* of clusters: what each item adds to it; else NULL */
     uint64_t first;            /* number of the first item, in what is written */
+    qn__part_range range;      /* of the items that are written */
     qn__joined_items *joined;  /* items of all ranks, of which these are a part; else NULL */
     int shown;                 /* 1: outputs are written, too */
     uint32_t top;              /* classes that are written; 0 counts as 1 */

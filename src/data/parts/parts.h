@@ -14,8 +14,9 @@ struct qn_parts {
     uint64_t *first;   /* ranks + 1: rank r has the rows first[r] .. first[r + 1] - 1 */
     char (*name)[184]; /* of the files of each rank, for messages: "b.csv and 3 more" */
     uint64_t *text;    /* as `first`, of the texts whose windows are items; each item may be one */
-    qn_data *own;      /* the rows of this rank, with schema, type and classes of the whole; it may
-                          have no items */
+    uint64_t *had, *had_text; /* `first` and `text` when the ranks agreed: rows do not move there */
+    qn_data *own; /* the rows of this rank, with schema, type and classes of the whole; it may
+                     have no items */
     const qn_data *given;     /* of which `own` is made where it was in memory; NULL: of files */
     struct qn__part_row *row; /* of tokens (parts_tokens.h); NULL: it is none */
     uint32_t copies;          /* ranks that have each part in the table of all; 0: as 1 */
@@ -82,6 +83,15 @@ qn_status qn__parts_agree(const qn_parts *parts, qn_status status, qn_error *err
  * *status and *err may have changed: QN_IO names files that cannot be read. Not for parts in a
  * table, which are reached in another way. */
 int qn__parts_mend(qn_parts *parts, qn_status *status, qn_error *err);
+
+/* The rows that a rank had when the ranks agreed on the table. */
+typedef struct qn__part_range {
+    int is_here;             /* 1: this rank has them, as its own or for one that has ended */
+    uint64_t row, row_end;   /* among those of this rank; both 0 where the rank had none */
+    uint64_t text, text_end; /* likewise, of the texts whose windows are items */
+} qn__part_range;
+
+qn__part_range qn__parts_range(const qn_parts *parts, uint32_t rank);
 
 /* How many ranks before `rank` are there: its place among those that are. */
 uint32_t qn__parts_place(const qn_parts *parts, uint32_t rank);

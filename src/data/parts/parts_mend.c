@@ -1,5 +1,7 @@
 #include "data/parts/parts_mend.h"
+#include "base/argument.h"
 #include "base/memory.h"
+#include "base/system/float_state.h"
 #include "data/parts/parts_digest.h"
 #include "data/parts/parts_heads.h"
 #include "data/parts/parts_read.h"
@@ -218,4 +220,55 @@ int qn__parts_mend(qn_parts *parts, qn_status *status, qn_error *err) {
             *status = check_digest(parts, err);
     } while (*status == QN_IO && qn__parts_lost(parts));
     return *status == QN_OK;
+}
+
+qn_status qn_parts_mend(qn_parts *parts, int *moved, qn_error *err) {
+    QN__OWN_FLOATS;
+    QN__NEED(parts, err);
+    QN__NEED(moved, err);
+    const uint64_t there = UINT64_MAX;
+    qn_error unheard;
+    err = err ? err : &unheard;
+    *moved = 0;
+    uint64_t *all = qn__alloc(parts->ranks, sizeof *all, err);
+    qn_status status = all ? qn__parts_gather_each(parts, &there, sizeof there, all, err)
+                           : qn__parts_fail(parts, QN_MEMORY, err);
+    qn__free(all);
+    *moved = qn__parts_mend(parts, &status, err);
+    return status;
+}
+
+/* The rank that has the rows of `rank`, or writes for it where it had none. */
+static uint32_t keeper_of(const qn_parts *parts, uint32_t rank) {
+    const int none = parts->had[rank] == parts->had[rank + 1];
+    uint32_t r = 0;
+    if (parts->gone[rank] == QN__PART_THERE)
+        return rank;
+    while (r < parts->ranks &&
+           (parts->gone[r] != QN__PART_THERE || (!none && parts->first[r + 1] <= parts->had[rank])))
+        r++;
+    return r;
+}
+
+qn__part_range qn__parts_range(const qn_parts *parts, uint32_t rank) {
+    const uint64_t row = parts->first[parts->rank], text = parts->text[parts->rank];
+    if (rank >= parts->ranks || keeper_of(parts, rank) != parts->rank)
+        return (qn__part_range){.is_here = 0};
+    if (parts->had[rank] == parts->had[rank + 1])
+        return (qn__part_range){.is_here = 1};
+    return (qn__part_range){.is_here = 1,
+                            .row = parts->had[rank] - row,
+                            .row_end = parts->had[rank + 1] - row,
+                            .text = parts->had_text[rank] - text,
+                            .text_end = parts->had_text[rank + 1] - text};
+}
+
+int qn_parts_range(const qn_parts *parts, uint32_t rank, uint64_t *first, uint64_t *count) {
+    const qn__part_range range =
+        parts ? qn__parts_range(parts, rank) : (qn__part_range){.is_here = 0};
+    if (first)
+        *first = range.row;
+    if (count)
+        *count = range.row_end - range.row;
+    return range.is_here;
 }

@@ -190,6 +190,8 @@ static qn_status read_all(qn_parts *parts, qn__parts_lot *lot, const qn_data_opt
         status = read_once(parts, lot, options, err);
     } while (qn__parts_take_files(parts, lot, &status, err));
     parts->agreed = status == QN_OK;
+    memcpy(parts->had, parts->first, (parts->ranks + (size_t)1) * sizeof *parts->had);
+    memcpy(parts->had_text, parts->text, (parts->ranks + (size_t)1) * sizeof *parts->had_text);
     return status;
 }
 
@@ -259,7 +261,9 @@ static qn_parts *create(qn_cluster *cluster, qn_error *err) {
     parts->first = qn__alloc(ranks + 1, sizeof *parts->first, err);
     parts->name = parts->first ? qn__alloc(ranks, sizeof *parts->name, err) : NULL;
     parts->text = parts->name ? qn__alloc(ranks + 1, sizeof *parts->text, err) : NULL;
-    parts->gone = parts->text ? qn__alloc(ranks, sizeof *parts->gone, err) : NULL;
+    parts->had = parts->text ? qn__alloc(ranks + 1, sizeof *parts->had, err) : NULL;
+    parts->had_text = parts->had ? qn__alloc(ranks + 1, sizeof *parts->had_text, err) : NULL;
+    parts->gone = parts->had_text ? qn__alloc(ranks, sizeof *parts->gone, err) : NULL;
     parts->heads = parts->gone ? qn__alloc(1, sizeof *parts->heads, err) : NULL;
     if (parts->heads)
         return parts;
@@ -325,6 +329,8 @@ void qn_parts_close(qn_parts *parts) {
     qn__free(parts->tokenizer);
     qn__free(parts->first);
     qn__free(parts->text);
+    qn__free(parts->had);
+    qn__free(parts->had_text);
     qn__free(parts->name);
     qn__free(parts->gone);
     qn__free(parts->in_class);
