@@ -455,6 +455,37 @@ def test_a_device_is_lost(run_quern, gpu, files, tmp_path, fault, says, at):
     assert re.search(rf"cuda:1 failed: .*{says}", done.stderr), done.stderr
 
 
+SUMS = "{} devices add up their sums themselves"
+HOST = "the host adds up the sums of the devices: "
+
+
+@pytest.mark.parametrize("plan, fault, says", [
+    pytest.param("devices=2", "", [SUMS.format(2)], marks=machine.LONG),
+    ("devices=3,late=1,order=7", "", [SUMS.format(3)]),
+    ("devices=2", "wrong=1", [HOST + r"cuda:1 .* has a wrong sum of known integers"]),
+    ("devices=2", "late=4", [SUMS.format(2), HOST + "NCCL 2.30.0 failed at adding up sums: remote process exited"]),
+    ("devices=3,on=1,launch=60", "", [SUMS.format(3), "worker cuda:1 failed"]),
+    pytest.param("devices=2", "fail=5", [SUMS.format(2), HOST + ".*internal error"], marks=machine.LONG),
+    pytest.param("devices=2", "fail=1", [HOST + ".*internal error"], marks=machine.LONG),
+    pytest.param("devices=2", "init=2", [HOST + ".*failed at its start: unhandled system"], marks=machine.LONG),
+    pytest.param("devices=2", "version=21300", [], marks=machine.LONG),
+    pytest.param("devices=2", "hang=4", [SUMS.format(2), HOST + "NCCL did not end adding up sums within 0.5 s"],
+                 marks=machine.LONG)])
+def test_devices_add_up_their_sums(run_quern, fakes, gpu, files, tmp_path, monkeypatch, plan, fault, says):
+    """By NCCL, or by the host where it is missing, fails or computes something else: the same bytes."""
+    gpu(plan, driver=fakes / "nccl")
+    monkeypatch.setenv("QUERN_NCCL", "always")
+    monkeypatch.setenv("QN_FAKE_NCCL", fault)
+    shares = ",".join("1" * int(plan[8]))
+    done = run_quern("train", *words("dropout", files), "--devices", "cuda", "--shares", shares,
+                     "--device-timeout", "1" if "hang" in fault else "20", "-o", tmp_path / "model")
+    assert recipes.sha256(tmp_path / "model") == recipes.table()["dropout"]
+    for text in says:
+        assert re.search(text, done.stderr), done.stderr
+    assert ("adds up the sums" in done.stderr) == any(HOST in text for text in says), done.stderr
+    assert ("add up their" in done.stderr) == any("add up their" in text for text in says), done.stderr
+
+
 def test_a_lost_device_gives_its_prompts_away(run_quern, gpu, tmp_path):
     """Others read them again, and go on where it was."""
     (tmp_path / "text").write_text("the cat sees the sea. a dog hears the moon.\n" * 9)

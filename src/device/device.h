@@ -29,7 +29,7 @@
 
 /* Version of the layouts of this table and of qn__program; a backend of another version is not
  * registered. */
-enum { QN__DEVICE_VERSION = 9 };
+enum { QN__DEVICE_VERSION = 10 };
 
 /* Items to read from; owned by the caller. A feed that is trained on, and all that it points to,
  * must not change while the worker is open: it may be kept on a device. A feed that is applied need
@@ -371,6 +371,9 @@ typedef struct qn__extension {
 
 typedef struct qn__worker qn__worker; /* defined by each backend */
 
+/* Workers of one kind whose devices add up their sums themselves. Defined by each backend. */
+typedef struct qn__joint qn__joint;
+
 /* A name that an option takes, and what it means in one line without a full stop. */
 typedef struct qn__device_word {
     const char *name, *about;
@@ -452,7 +455,20 @@ typedef struct qn__device_table {
     /* Adds the worker's sums to sums[qn__program_sums] and *tally and sets its own to zero. */
     qn_status (*collect)(qn__worker *worker, int64_t *sums, qn__tally *tally, qn_error *err);
 
-    /* Applies the optimiser with the combined sums of the step. */
+    /* Optional, all or none. Several workers of this kind with the same program, in training, whose
+     * devices add up their sums without the host. One thread makes these calls, while no other one
+     * calls the workers. joint_open fails with QN_UNSUPPORTED where the devices cannot do so or are
+     * not faster than the host, with QN_DEVICE where they fail or compute something else.
+     * joint_add: the total is then in each worker, for an update with `sums` NULL, and tally[count]
+     * has the tallies of the workers, whose own are zero again. After a failure each
+     * worker has its own sums as before, and only joint_close may follow. joint_close accepts NULL,
+     * and comes before a worker is closed. */
+    qn_status (*joint_open)(qn__worker *const *workers, uint32_t count, qn__joint **out,
+                            qn_error *err);
+    qn_status (*joint_add)(qn__joint *joint, qn__tally *tally, qn_error *err);
+    void (*joint_close)(qn__joint *joint);
+
+    /* Applies the optimiser with the combined sums of the step; NULL: those of joint_add. */
     qn_status (*update)(qn__worker *worker, const qn__update *update, const int64_t *sums,
                         qn_error *err);
 

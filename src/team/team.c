@@ -6,6 +6,7 @@
 #include "base/system/float_state.h"
 #include "num/host.h"
 #include "team/members.h"
+#include "team/team_joint.h"
 #include "team/team_reduction.h"
 #include <stdio.h>
 #include <string.h>
@@ -262,6 +263,7 @@ qn_status qn__team_create_for(const qn__kernel_job *kernel, const qn_compute *co
 void qn__team_destroy(qn__team *t) {
     if (!t)
         return;
+    qn__team_joint_close(t);
     for (uint32_t i = 0; i < t->count; ++i) {
         if (t->member[i].worker)
             t->member[i].device->close(t->member[i].worker);
@@ -356,6 +358,7 @@ static void lose(qn__team *t, uint32_t index) {
     qn__trace_mark(t->reports.trace, m->track, "lost", qn__now(), m->error.what);
     snprintf(m->note, sizeof m->note, "failed: %.240s", m->error.what);
     report_loss(m);
+    qn__team_joint_lose(t, index);
     m->device->close(m->worker);
     m->worker = NULL;
     m->lost = 1;

@@ -198,12 +198,22 @@ static void share_body(void *context, int index) {
         if (m->error.status == QN_OK)
             qn__queue_done(share->queue, (uint32_t)index, chunk, waiting - begun);
     }
-    if (owed && m->error.status == QN_OK)
+    if (owed && !share->joint && m->error.status == QN_OK)
         collect(s, m);
     if (m->error.status == QN_DEVICE)
         qn__queue_lose(share->queue, (uint32_t)index);
     else if (m->error.status != QN_OK)
         qn__queue_stop(share->queue); /* the job has failed: no worker need continue */
+}
+
+static void collect_body(void *context, int index) {
+    qn__shared *s = context;
+    collect(s, &s->team->member[index]);
+}
+
+qn_status qn__team_collect(qn__shared *s, uint64_t set, qn_error *err) {
+    const qn_status status = qn__team_do(s->team, set, collect_body, s, err);
+    return status == QN_OK && (set & ~qn__team_alive(s->team)) ? QN_DEVICE : status;
 }
 
 qn_status qn__team_share(qn__shared *s, uint64_t set, qn__chunk range, qn_error *err) {

@@ -27,9 +27,14 @@ qn__share qn__team_training(qn__team *team, const qn__batch *batch);
  * Another failure is that of the first piece. */
 qn_status qn__team_share(qn__shared *job, uint64_t set, qn__chunk range, qn_error *err);
 
+/* Fetches the sums that the workers of `set` have kept, because the job is `joint`. QN_DEVICE: a
+ * member was lost, and its sums with it. */
+qn_status qn__team_collect(qn__shared *job, uint64_t set, qn_error *err);
+
 /* Computes all pieces and adds up their sums: by this rank (`alone`) or by all ranks, whose
  * reduction the caller ends (qn__team_reduction_end). *sums are then the sums, in memory of the
- * team, *tally their tally. QN_DEVICE: to be repeated. */
+ * team, *tally their tally. *sums is NULL if the job is `joint` and each device has the total.
+ * QN_DEVICE: to be repeated. */
 qn_status qn__team_sum(qn__team *team, const qn__share *share, uint64_t set, int alone,
                        const int64_t **sums, qn__tally *tally, qn_error *err);
 

@@ -122,6 +122,16 @@ typedef struct qn__scheduling {
     void *pick_user;
 } qn__scheduling;
 
+/* Members whose devices add up their sums themselves (team_joint.h). */
+typedef struct qn__team_joint {
+    uint64_t set; /* for which it was tried last */
+    qn__joint *open;
+    const qn__device_table *device; /* of `open` */
+    uint32_t tries;
+    int refused, told;
+    qn_error why; /* of its last failure */
+} qn__team_joint;
+
 typedef struct qn__reports {
     qn_worker_report *report;
     qn_note_fn note;
@@ -144,6 +154,7 @@ typedef struct qn__share {
     int rounds;     /* 1: only the nearest floats of the sums are used */
     int apart;      /* 1: the words of pieces are apart; 0: they are added */
     int tallied;    /* APPLY: the tally is asked for */
+    int joint;      /* 1: the devices add up the sums themselves if they can */
 } qn__share;
 
 /* A step of training: its batch, the one that follows if it is known, and its update. */
@@ -162,6 +173,7 @@ struct qn__team {
     qn__team_member *member;
     qn__drivers *drivers;
     qn__scheduling sharing;
+    qn__team_joint joint;
     qn__history history;
     qn__reports reports;
     qn__bring_fn bring; /* NULL: all items are here */

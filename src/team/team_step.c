@@ -2,6 +2,7 @@
 #include "base/system/clock.h"
 #include "device/length_groups.h"
 #include "num/clip.h"
+#include "team/team_joint.h"
 #include "team/team_share.h"
 #include <stdio.h>
 
@@ -32,6 +33,7 @@ static qn_status shared_step(qn__team *t, const qn__step *step, uint64_t set, in
     updating u = {.team = t, .clipped = *step->update};
     qn__share share = qn__team_training(t, step->batch);
     share.rounds = t->program->clip == 0.0f; /* the norm is that of the exact sums */
+    share.joint = alone && share.rounds && qn__team_joint_is_open(t, set);
     qn_status status = qn__team_sum(t, &share, set, alone, &u.sums, &tally, err);
     const double begun = qn__now();
     if (status == QN_OK) {
@@ -149,8 +151,10 @@ static qn_status open_account(qn__team *t, uint32_t epoch, qn_error *err) {
 /* One attempt at the step on the team's version. QN_DEVICE if a member was lost and it has to be
  * repeated. */
 static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
-    const double asked = qn__now();
     const uint64_t set = who(t, step);
+    if (!t->cluster && t->program->clip == 0.0f)
+        qn__team_joint_choose(t, set);
+    const double asked = qn__now();
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* This rank alone repeats a step that was done before and lost. */
     const int alone = !t->cluster || t->history.version < t->history.done;

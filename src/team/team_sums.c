@@ -1,4 +1,5 @@
 /* The sums of a job over all members and ranks. */
+#include "team/team_joint.h"
 #include "team/team_share.h"
 
 #include "base/system/clock.h"
@@ -83,11 +84,28 @@ static qn_status prepare_alone(qn__shared *s, uint64_t set, qn_error *err) {
     return QN_OK;
 }
 
+/* The sums that the devices have kept: they add them up, or the host fetches them. After a failure
+ * they are fetched too, so that nothing is left for the next step. */
+static qn_status take_kept(qn__shared *s, uint64_t set, qn_status status, qn__tally *tally,
+                           qn_error *err) {
+    qn_error unwanted;
+    if (status == QN_OK && qn__team_joint_add(s->team, set))
+        return qn__team_add_parts(s->team, tally, err);
+    const qn_status fetched = qn__team_collect(s, set, status == QN_OK ? err : &unwanted);
+    if (fetched == QN_OK)
+        qn__team_joint_refuse(s->team);
+    status = status == QN_OK ? fetched : status;
+    return status == QN_OK ? add_up(s, set, tally, err) : status;
+}
+
 static qn_status sums_alone(qn__shared *s, uint64_t set, qn__tally *tally, qn_error *err) {
     *tally = (qn__tally){0};
     qn_status status = prepare_alone(s, set, err);
-    if (status == QN_OK)
-        status = qn__team_share(s, set, (qn__chunk){0, s->share.pieces}, err);
+    if (status != QN_OK)
+        return status;
+    status = qn__team_share(s, set, (qn__chunk){0, s->share.pieces}, err);
+    if (s->share.joint)
+        return take_kept(s, set, status, tally, err);
     return status == QN_OK ? add_up(s, set, tally, err) : status;
 }
 
@@ -157,6 +175,7 @@ qn_status qn__team_sum(qn__team *t, const qn__share *share, uint64_t set, int al
     qn__shared s = {.team = t, .share = *share};
     const qn_status status =
         alone ? sums_alone(&s, set, tally, err) : sums_of_ranks(&s, set, tally, err);
+    /* With a joint sum `into` is NULL. */
     if (status == QN_OK)
         *sums = alone ? s.into : t->reduction.total + QN__TALLY_WORDS;
     return status;

@@ -267,6 +267,12 @@ CUresult cuCtxSetCurrent(CUcontext context) {
     return DONE;
 }
 
+EXPORT CUresult cuCtxGetCurrent(CUcontext *context);
+CUresult cuCtxGetCurrent(CUcontext *context) {
+    *context = the_context;
+    return DONE;
+}
+
 /* What other libraries enqueue (fake_cublas.c) is done at once, so Quern's streams are all. */
 EXPORT CUresult cuCtxSynchronize(void);
 CUresult cuCtxSynchronize(void) {

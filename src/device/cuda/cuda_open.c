@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/system/timeouts.h"
+#include "device/cuda/cuda_nccl.h"
 #include "device/notes.h"
 #include <stdio.h>
 
@@ -386,6 +387,9 @@ const qn__gpu_driver qn__cuda_gpu_driver = {
     .record = qn__cuda_record,
     .recorded = qn__cuda_recorded,
     .replay = qn__cuda_replay,
+    .joint_open = qn__cuda_joint_open,
+    .joint_add = qn__cuda_joint_add,
+    .joint_close = qn__cuda_joint_close,
     .traffic = traffic,
     .busy = busy,
 };

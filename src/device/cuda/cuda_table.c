@@ -2,6 +2,7 @@
 #include "device/cuda/cuda_table.h"
 
 #include "device/cuda/cuda_gpu.h"
+#include "device/cuda/cuda_nccl.h"
 
 static qn_status open_worker(uint32_t index, const qn_compute *compute, const qn__program *program,
                              qn__worker **out, qn_error *err) {
@@ -13,6 +14,11 @@ static qn_status measure(uint32_t index, const qn_compute *compute, qn_device_ra
     return qn__gpu_measure(&qn__cuda_gpu_driver, index, compute, rates, err);
 }
 
+static qn_status open_joint(qn__worker *const *workers, uint32_t count, qn__joint **out,
+                            qn_error *err) {
+    return qn__gpu_joint_open(workers, count, qn__cuda_nccl_always(), out, err);
+}
+
 const qn__device_table qn__cuda_device = {
     QN__GPU_ENTRIES,
     .name = "cuda",
@@ -22,6 +28,9 @@ const qn__device_table qn__cuda_device = {
     .describe = qn__cuda_describe,
     .absence = qn__cuda_absence,
     .open = open_worker,
+    .joint_open = open_joint,
+    .joint_add = qn__gpu_joint_add,
+    .joint_close = qn__gpu_joint_close,
     .measure = measure,
     .energy = qn__cuda_energy,
 };

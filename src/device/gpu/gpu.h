@@ -72,6 +72,9 @@ typedef struct qn__gpu_text {
 } qn__gpu_text;
 typedef struct qn__gpu_program qn__gpu_program; /* defined by each backend */
 
+/* Several devices of a backend that add up integers themselves. Defined by each backend. */
+typedef struct qn__gpu_joint qn__gpu_joint;
+
 enum { QN__GPU_SLOTS = 8 }; /* status words copied to the host at the same time */
 
 /* Queues of a device, which run at the same time: for its work, and for copies in both directions.
@@ -150,6 +153,18 @@ typedef struct qn__gpu_driver {
     qn_status (*recorded)(qn__gpu *gpu, uint32_t number, qn_error *err);
     qn_status (*replay)(qn__gpu *gpu, uint32_t number, qn_error *err);
 
+    /* Optional, all or none. joint_open fails with QN_UNSUPPORTED where the devices cannot add up
+     * integers themselves, and with QN_DEVICE where that fails. joint_add adds up `words` 64-bit
+     * integers of a memory of each device, of which nothing is enqueued on another lane than
+     * QN__GPU_WORK, and waits; each then has the total. After a failure the contents are undefined,
+     * nothing but joint_close may follow, and the devices can be used unless they failed
+     * themselves. joint_close accepts NULL, and comes before the devices are closed. */
+    qn_status (*joint_open)(qn__gpu *const *gpus, uint32_t count, qn__gpu_joint **out,
+                            qn_error *err);
+    qn_status (*joint_add)(qn__gpu_joint *joint, const qn__gpu_memory *const *memory,
+                           uint64_t words, qn_error *err);
+    void (*joint_close)(qn__gpu_joint *joint);
+
     void (*traffic)(const qn__gpu *gpu, qn__traffic *traffic);
     /* Seconds of work of the device since open, by the device's own clock if it has one. */
     double (*busy)(const qn__gpu *gpu);
@@ -190,6 +205,11 @@ qn_status qn__gpu_extend(qn__worker *worker, const qn__extension *extension, uin
                          qn_error *err);
 int qn__gpu_busy(const qn__worker *worker, double *seconds, int capacity);
 void qn__gpu_traffic(const qn__worker *worker, qn__traffic *traffic);
+/* For backends whose driver has joint_open. `always` 1: even where the host is not slower. */
+qn_status qn__gpu_joint_open(qn__worker *const *workers, uint32_t count, int always,
+                             qn__joint **out, qn_error *err);
+qn_status qn__gpu_joint_add(qn__joint *joint, qn__tally *tally, qn_error *err);
+void qn__gpu_joint_close(qn__joint *joint);
 qn_status qn__gpu_measure(const qn__gpu_driver *driver, uint32_t index, const qn_compute *compute,
                           qn_device_rates *rates, qn_error *err);
 

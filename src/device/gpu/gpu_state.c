@@ -98,8 +98,7 @@ qn_status qn__gpu_save(qn__worker *w, qn__state *state, qn_error *err) {
     return status;
 }
 
-/* Sums in canonical order have their own buffer, from the first shared step on. */
-static qn_status need_canonical(qn__worker *w, qn_error *err) {
+qn_status qn__gpu_need_canonical(qn__worker *w, qn_error *err) {
     if (w->model.canonical.bytes)
         return QN_OK;
     return qn__gpu_more(w, "sharing a step", qn__program_sums(w->program) * sizeof(int64_t),
@@ -121,11 +120,13 @@ static qn_status add_sums(qn__worker *w, int64_t *sums, qn_error *err) {
 }
 
 qn_status qn__gpu_collect(qn__worker *w, int64_t *sums, qn__tally *tally, qn_error *err) {
-    qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
+    qn__gpu_pass pass = {.worker = w, .status = qn__gpu_need_canonical(w, err), .err = err};
     if (w->model.sums_count) {
         qn__gpu_launch_sums(&pass, QN__K_SUMS_OUT);
         if (pass.status == QN_OK)
             pass.status = add_sums(w, sums, err);
+    } else if (pass.status == QN_OK) {
+        pass.status = w->driver->flush(w->gpu, err); /* a device that failed says so */
     }
     if (pass.status != QN_OK)
         return pass.status;
@@ -139,8 +140,8 @@ qn_status qn__gpu_update(qn__worker *w, const qn__update *update, const int64_t 
                          qn_error *err) {
     const qn__batch none = {0};
     const qn__gpu_source nowhere = {0};
-    qn__gpu_pass pass = {.worker = w, .status = need_canonical(w, err), .err = err};
-    if (pass.status == QN_OK)
+    qn__gpu_pass pass = {.worker = w, .status = qn__gpu_need_canonical(w, err), .err = err};
+    if (pass.status == QN_OK && sums)
         pass.status = w->driver->write(w->gpu, &w->model.canonical, 0, sums,
                                        (size_t)qn__program_sums(w->program) * sizeof *sums, err);
     if (pass.status == QN_OK)

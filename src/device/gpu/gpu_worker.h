@@ -296,6 +296,8 @@ uint64_t qn__gpu_needs(const qn__worker *worker, uint64_t *largest);
 /* Allocates all memory of a step. QN_DEVICE with sizes and a remedy when the device is too small,
  * before anything is allocated. */
 qn_status qn__gpu_allocate(qn__worker *worker, qn_error *err);
+/* The buffer of sums in canonical order, which exists from the first shared step on. */
+qn_status qn__gpu_need_canonical(qn__worker *worker, qn_error *err);
 /* Allocates one more buffer and counts it. `what` names it in the message. */
 qn_status qn__gpu_more(qn__worker *worker, const char *what, uint64_t bytes, qn__gpu_memory *out,
                        qn_error *err);
