@@ -67,11 +67,14 @@ def test_files_are_dealt(quern, run_quern, tmp_path, count):
 
 def test_parts_that_differ(quern, run_quern, tmp_path):
     """Each rank names its own files: other categories, classes with gaps in one part, bytes in one and floats in
-    another, columns in another order, one without values, and a rank that is alone in having real labels."""
+    another, columns in another order, one without values, one without rows, and a rank that is alone in having
+    real labels."""
     table(tmp_path / "a.csv", 30, 1, label=lambda i: 7, city=lambda i: "Zug")
     table(tmp_path / "b.csv", 200, 2, label=lambda i: i % 9, city=lambda i: f"c{i % 11}")
     (tmp_path / "c.csv").write_text("size,city,y,count\n,Bern,3,1\n,Zug,4,2\n")
-    found = together(quern, run_quern, tmp_path, ["a.csv", "b.csv", "c.csv"], [["a.csv"], ["b.csv"], ["c.csv"]], *ALL)
+    (tmp_path / "names.csv").write_text("y,city,count,size\n")
+    files = ["names.csv", "a.csv", "b.csv", "c.csv"]
+    found = together(quern, run_quern, tmp_path, files, [[name] for name in files], *ALL)
     assert found["class_names"] == []
     table(tmp_path / "d.csv", 9, 3, label=lambda i: i + 0.5, city=lambda i: "Zug")
     found = together(quern, run_quern, tmp_path, ["a.csv", "d.csv", "b.csv"], [["a.csv"], ["d.csv", "b.csv"]],

@@ -54,10 +54,13 @@ def test_one_row_of_tokens(quern, texts, gpt):
 
 @pytest.mark.parametrize("tokens", ["chars", "words:12"])
 def test_other_vocabularies(quern, run_quern, texts, tokens):
-    """Of four ranks one has no file; documents of tables."""
+    """Documents of tables. Of four ranks one has no file, or no text."""
+    (texts / "blank.csv").write_text('text,y\n"",c0\n,c1\n')
     more = ["--text", "text", "--tokens", tokens, *NEXT, "1"]
+    blank = ["blank.csv"] if tokens == "chars" else []
     run_quern("train", *named("--data", "r{}.csv"), *more, "--quiet", "-o", "a", cwd=texts)
-    ranks.run(quern, 4, "train", *named("--data-parts", "r{}.csv"), *more, "--quiet", "-o", "b", cwd=texts)
+    parts = named("--data-parts", "r{}.csv") + [word for name in blank for word in ("--data-parts", name)]
+    ranks.run(quern, 4, "train", *parts, *more, "--quiet", "-o", "b", cwd=texts)
     assert recipes.sha256(texts / "a") == recipes.sha256(texts / "b")
 
 

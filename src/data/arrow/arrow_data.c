@@ -12,6 +12,7 @@
 #include "data/tokens/text_items.h"
 #include "data/cells/row_numbers.h"
 #include "data/table/data_options.h"
+#include "data/table/part_reading.h"
 #include "data/table/rules.h"
 #include "data/table/table_space.h"
 #include "num/host.h"
@@ -270,6 +271,8 @@ static qn_status take_portions(filling *f, qn_error *err) {
     qn_status status;
     do {
         status = qn__arrow_read_parts(f->source, f->table, err);
+        if (f->table->is_empty)
+            qn__part_is_empty(f->data->part);
         if (status == QN_OK && f->table->rows > 0)
             status = take_portion(f, err);
     } while (status == QN_OK && qn__arrow_next_portion(f->source, f->table));

@@ -168,8 +168,9 @@ static qn_status refuse_rows(const qn__arrow_table *table, qn_error *err) {
 }
 
 /* Space is made for the items that are known, so there must not be more. */
-static qn_status check_rows(const qn__arrow_table *table, qn_error *err) {
-    if (table->items == 0)
+static qn_status check_rows(qn__arrow_table *table, qn_error *err) {
+    table->is_empty = table->items == 0;
+    if (table->is_empty)
         return refuse_table(table, "the table has no rows", "give a table with at least one row",
                             err);
     return table->rows <= table->items - table->first ? QN_OK : refuse_rows(table, err);

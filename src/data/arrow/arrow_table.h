@@ -48,6 +48,7 @@ typedef struct qn__arrow_table {
     uint64_t parts, capacity;
     uint64_t first, rows; /* the items of this portion */
     uint64_t items;       /* of all portions; of those so far where that is not known; 0: of none */
+    int is_empty;         /* 1: it was refused because no portion has rows */
     int ended;            /* 1: the stream has */
 } qn__arrow_table;
 

@@ -2,9 +2,11 @@
 
 #include "base/memory.h"
 #include "base/system/threads.h"
+#include "data/table/part_reading.h"
 #include "data/table/table_space.h"
 #include "data/table/token_names.h"
 #include "data/tokens/item_tokens.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,11 +33,22 @@ qn_data_options qn__documents_table(const qn_data_options *o) {
     return table;
 }
 
+/* Of a column that has no text. */
+static int is_blank(const qn_data *table) {
+    const float *value = (const float *)(const void *)table->values;
+    uint64_t i = 0;
+    while (table->type == QN_F32 && i < table->items && isnan(value[i]))
+        i++;
+    return i == table->items;
+}
+
 static qn_status check_column(const qn_data *table, const char *text, const char *path,
                               qn_error *err) {
     const qn__text_list *list = table->listed;
     if (qn_data_features(table) == 1 && list->feature == 1 && list->missing < list->count)
         return QN_OK;
+    if (qn_data_features(table) == 1 && is_blank(table))
+        qn__part_is_empty(table->part);
     if (qn_data_features(table) == 1)
         qn__fail(err, QN_INPUT, "the column \"%.100s\" has no texts", text);
     else

@@ -423,8 +423,9 @@ static qn_status open_documents(const qn__file_list *list, const qn_data_options
     const char *path = list->file[0].path;
     const qn__table_space space = {.no_file = options->no_cache == 1, .path = path, .entry = ""};
     qn_data *table = NULL, *data = NULL;
-    qn_status status = open_table(list, &of_table, 1, NULL, &table, err);
+    qn_status status = open_table(list, &of_table, 1, part, &table, err);
     if (status == QN_OK) {
+        table->part = part;
         data = qn__alloc(1, sizeof *data, err);
         status = data ? QN_OK : QN_MEMORY;
     }

@@ -203,7 +203,10 @@ static qn_status take_all(qn_parts *parts, qn__part_heads *out, qn_error *err) {
         if (out->part[r].items > 0 && out->lead == parts->ranks)
             out->lead = r;
     }
-    return out->lead < parts->ranks ? QN_OK : qn__fail(err, QN_INPUT, "no rank has any data");
+    if (out->lead < parts->ranks)
+        return QN_OK;
+    qn__fail(err, QN_INPUT, "no rank has any data");
+    return qn__remedy(err, QN_INPUT, "name files with at least one row");
 }
 
 qn_status qn__part_heads_gather(qn_parts *parts, qn__part_heads *out, qn_error *err) {

@@ -77,6 +77,8 @@ static qn_status read_own(qn_parts *parts, const qn__parts_lot *lot, const qn_da
         return QN_OK;
     const qn_status status = parts->given ? qn__parts_lend(parts->given, options, &parts->own, err)
                                           : read_files(parts, lot, options, reading, err);
+    if (status != QN_OK && reading->is_empty)
+        return QN_OK;
     if (status == QN_OK && parts->own->items == 0) {
         qn_data_close(parts->own);
         parts->own = NULL;

@@ -16,6 +16,14 @@ typedef struct qn__part_reading {
     int is_row;         /* 1: it is one row of tokens, which is not cut into items yet */
     uint64_t documents; /* of the row; 0: of numbers */
     uint32_t before;    /* tokens with which the row begins where documents are before it */
+    int is_empty;       /* 1: it was refused because it has no rows, and nothing else */
 } qn__part_reading;
+
+/* A reader refuses a table without rows: a part of a whole may be such a table. `part` may be NULL.
+ */
+static inline void qn__part_is_empty(qn__part_reading *part) {
+    if (part)
+        part->is_empty = 1;
+}
 
 #endif

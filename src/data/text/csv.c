@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "data/cells/readers.h"
 #include "data/cells/text_column.h"
+#include "data/table/part_reading.h"
 #include "data/table/rules.h"
 #include "data/table/table_space.h"
 #include "data/table/wide.h"
@@ -448,7 +449,10 @@ static qn_status count_items(table *t, qn_data *data, qn_error *err) {
         if (rows_of(p) > ((uint64_t)p->lines.size + 1) / p->lines.cells)
             return find_short_row(t, p, err);
     }
-    return data->items > 0 ? QN_OK : qn__csv_refuse_empty(t->header->table.path, 1, err);
+    if (data->items > 0)
+        return QN_OK;
+    qn__part_is_empty(data->part);
+    return qn__csv_refuse_empty(t->header->table.path, 1, err);
 }
 
 static qn_status fill(table *t, const qn_data_options *options, qn_data *data, qn_error *err) {

@@ -233,9 +233,7 @@ static qn_status take_names(qn__csv_header *header, const qn__csv_prefix *p,
         return status;
     header->first_line += 1 + line->line_ends;
     header->body = line->end < header->end ? line->end + 1 : header->end;
-    if (header->body < header->end)
-        return QN_OK;
-    return qn__csv_refuse_empty(header->table.path, header->first_line - 1, err);
+    return QN_OK;
 }
 
 /* 1 when all cells of the first line are numbers, cut by this separator, some with a decimal comma.
