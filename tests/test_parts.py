@@ -97,8 +97,10 @@ def test_arrays_and_types(quern, run_quern, tmp_path):
         np.save(tmp_path / f"y{k}.npy", draw.integers(0, 4, rows, np.uint8))
         run_quern("data", "convert", table(tmp_path / f"{k}.csv", 20 + k, k), "-o", tmp_path / f"{k}.parquet",
                   "--label", "y")
-    whole = ["x0.npy", "x1.npy", "x2.npy"]
-    labels = [word for k in range(3) for word in ("--labels", f"y{k}.npy")]
+    np.save(tmp_path / "x3.npy", np.zeros((0, 100), np.uint8))
+    np.save(tmp_path / "y3.npy", np.zeros(0, np.uint8))
+    whole = ["x3.npy", "x0.npy", "x1.npy", "x2.npy"]
+    labels = [word for k in (3, 0, 1, 2) for word in ("--labels", f"y{k}.npy")]
     together(quern, run_quern, tmp_path, whole, whole, *labels, count=2)
     whole = ["0.parquet", "1.parquet", "2.parquet"]
     together(quern, run_quern, tmp_path, whole, whole, "--label", "y", count=3)

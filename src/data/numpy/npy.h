@@ -45,7 +45,7 @@ typedef struct qn__npy {
     int fortran;         /* the first index runs fastest, not the last */
     uint32_t dimensions; /* 1 to QN__NPY_DIMENSIONS */
     uint64_t shape[QN__NPY_DIMENSIONS];
-    uint64_t items;    /* the first dimension, 1 to QN__ITEMS_MAX */
+    uint64_t items;    /* the first dimension, at most QN__ITEMS_MAX */
     uint64_t features; /* the product of the others, 1 to UINT32_MAX */
     uint64_t begin;    /* of the elements, in bytes */
 } qn__npy;

@@ -183,10 +183,8 @@ static qn_status add_dimension(parser *p, uint64_t length, qn_error *err) {
         qn__fail(err, QN_INPUT, "the array has more than %d dimensions", QN__NPY_DIMENSIONS);
         return refuse_here(p, "reshape it to (items, features)", err);
     }
-    if (length == 0) {
-        qn__fail(err, QN_INPUT,
-                 a->dimensions == 0 ? "the array holds no items" : "dimension %u of the items is 0",
-                 (unsigned)a->dimensions);
+    if (length == 0 && a->dimensions > 0) {
+        qn__fail(err, QN_INPUT, "dimension %u of the items is 0", (unsigned)a->dimensions);
         return refuse_here(p, "give an array with at least one number", err);
     }
     if (a->dimensions == 0 ? length > QN__ITEMS_MAX : length > UINT32_MAX / a->features) {
@@ -270,8 +268,8 @@ static qn_status read_dictionary(parser *p, qn_error *err) {
 
 static qn_status check_size(const qn__npy_bytes *in, const qn__npy *a, qn_error *err) {
     const uint64_t count = a->items * a->features; /* below 2^80: checked by division */
-    const int fits = a->features <= UINT64_MAX / a->items && count <= UINT64_MAX / 4 / a->size &&
-                     count * a->size <= SIZE_MAX / 4;
+    const int fits = (count == 0 || a->features <= UINT64_MAX / a->items) &&
+                     count <= UINT64_MAX / 4 / a->size && count * a->size <= SIZE_MAX / 4;
     const uint64_t have = in->size - a->begin, want = fits ? count * a->size : UINT64_MAX;
     if (fits && (in->exact ? have == want : have >= want))
         return QN_OK;

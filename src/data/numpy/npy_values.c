@@ -5,9 +5,10 @@
 #include "base/memory.h"
 #include "data/cells/wide_gather.h"
 #include "data/numpy/npy_arrays.h"
-#include "data/table/token_row.h"
 #include "data/table/missing.h"
+#include "data/table/part_reading.h"
 #include "data/table/table_space.h"
+#include "data/table/token_row.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -332,6 +333,18 @@ static qn_status check_tokens(const qn__npy_joined *j, const qn_data_options *op
             : "write items x positions of uint16 or uint32, or leave `data.tokens` out");
 }
 
+static qn_status check_items(const qn__npy_joined *j, qn_data *data, qn_error *err) {
+    if (j->items > 0)
+        return QN_OK;
+    qn__part_is_empty(data->part);
+    static const char remedy[] = "give an array with at least one number";
+    qn__fail(err, QN_INPUT, "the array holds no items");
+    if (j->open)
+        return qn__npy_refuse(&j->bytes, j->first.begin, remedy, err);
+    qn__at(err, "%s", j->arrays->list->file[0].path);
+    return qn__remedy(err, QN_INPUT, remedy);
+}
+
 /* A single row of tokens that is larger than memory is used where it lies. */
 static int borrow_tokens(const qn__npy_joined *j, qn_data *data) {
     const qn__npy *a = &j->first;
@@ -373,7 +386,9 @@ qn_status qn__npy_read_values(const qn__npy_arrays *arrays, const qn_data_option
     if (status != QN_OK)
         return status;
     filling f = {.array = &j.first, .data = data};
-    status = options->tokens ? check_tokens(&j, options, err) : QN_OK;
+    status = check_items(&j, data, err);
+    if (status == QN_OK && options->tokens)
+        status = check_tokens(&j, options, err);
     if (status == QN_OK)
         status = make_table(&j, options, data, err);
     if (status == QN_OK)

@@ -111,8 +111,8 @@ static qn_status refuse(const char *path, const char *name, const char *what, co
 }
 
 /* Checks what a header says, and finds the numbers. */
-static qn_status accept(const qn__npy *npy, const char *path, const char *name, qn__user_array *out,
-                        qn_error *err) {
+static qn_status accept(const qn__npy *npy, const char *path, const char *name, int in_parts,
+                        qn__user_array *out, qn_error *err) {
     const qn__user_type type = type_of(npy);
     if (type == QN__USER_TYPES)
         return refuse(path, name, "has a type that kernels do not support",
@@ -123,6 +123,8 @@ static qn_status accept(const qn__npy *npy, const char *path, const char *name, 
     if (npy->dimensions > QN__USER_DIMENSIONS)
         return refuse(path, name, "has more than three dimensions", "reshape it before numpy.save",
                       err);
+    if (npy->items == 0 && !in_parts)
+        return refuse(path, name, "holds no items", "give an array with at least one number", err);
     out->type = type;
     out->dimensions = npy->dimensions;
     memcpy(out->shape, npy->shape, out->dimensions * sizeof *out->shape);
@@ -136,7 +138,7 @@ static qn_status settle(qn__user_array *a, int big, qn_error *err) {
     qn__user_array copy = *a;
     const uint32_t size = qn__user_type_size(a->type);
     const int swapped = size > 1 && big != BIG_ENDIAN_HOST;
-    if ((uintptr_t)a->data % size == 0 && !swapped)
+    if (a->shape[0] == 0 || ((uintptr_t)a->data % size == 0 && !swapped))
         return QN_OK;
     copy.map = NULL;
     copy.map_bytes = 0;
@@ -167,7 +169,7 @@ static qn_status map(int file, const char *path, const char *name, qn__user_arra
     return QN_OK;
 }
 
-qn_status qn__user_array_open(const char *path, const char *name, qn__user_array *out,
+qn_status qn__user_array_open(const char *path, const char *name, int in_parts, qn__user_array *out,
                               qn_error *err) {
     *out = (qn__user_array){.data = NULL};
     int file = -1;
@@ -189,7 +191,7 @@ qn_status qn__user_array_open(const char *path, const char *name, qn__user_array
     qn__npy npy;
     status = qn__npy_read_header(&in, &npy, err);
     if (status == QN_OK)
-        status = accept(&npy, path, name, out, err);
+        status = accept(&npy, path, name, in_parts, out, err);
     if (status == QN_OK)
         status = settle(out, npy.big, err);
     if (status != QN_OK)

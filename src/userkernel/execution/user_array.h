@@ -19,10 +19,10 @@ typedef struct qn__user_array {
 uint64_t qn__user_array_items(const qn__user_array *a);
 size_t qn__user_array_bytes(const qn__user_array *a);
 
-/* Maps the array of an NPY file, which must be regular. `name` is that of the kernel. Fails with
- * QN_INPUT (also for a type that kernels lack, Fortran's order, more than three dimensions), QN_IO
- * or QN_MEMORY. Release it with qn__user_array_release. */
-qn_status qn__user_array_open(const char *path, const char *name, qn__user_array *out,
+/* Maps the array of an NPY file, which must be regular. `name` is that of the kernel. `in_parts`:
+ * it may have no rows. Fails with QN_INPUT (also for a type that kernels lack, Fortran's order,
+ * more than three dimensions), QN_IO or QN_MEMORY. Release it with qn__user_array_release. */
+qn_status qn__user_array_open(const char *path, const char *name, int in_parts, qn__user_array *out,
                               qn_error *err);
 
 /* Makes an array of zeros; type, dimensions and shape are set. */

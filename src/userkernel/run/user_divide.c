@@ -82,7 +82,7 @@ static int same_rows(const qn__user_array *a, const uint64_t *shape) {
 static qn_status open_file(const qn_kernel *k, uint32_t part, const char *path, qn__part_input *in,
                            qn_error *err) {
     qn__rows_here *h = &in->here[in->count];
-    qn_status status = qn__user_array_open(path, k->source.part[part].name, &h->array, err);
+    qn_status status = qn__user_array_open(path, k->source.part[part].name, 1, &h->array, err);
     if (status != QN_OK)
         return status;
     h->rows = h->array.shape[0];

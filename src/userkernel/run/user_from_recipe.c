@@ -28,7 +28,7 @@ static qn_status open_named(qn_kernel *k, uint32_t part, const char *folder, qn_
     qn_status status = QN_OK;
     b->is_refused = !is_below(file, folder);
     if (!b->is_refused)
-        status = qn__user_array_open(file, k->source.part[part].name, &b->array, err);
+        status = qn__user_array_open(file, k->source.part[part].name, 0, &b->array, err);
     if (status == QN_OK && !b->is_refused)
         status = qn__user_check_type(k, part, &b->array, b->path, err);
     if (status == QN_OK && !b->is_refused)

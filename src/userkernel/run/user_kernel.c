@@ -252,7 +252,7 @@ qn_status qn_kernel_bind_file(qn_kernel *k, const char *name, const char *path, 
         return status;
     const int written = qn__user_part_is_written(&k->source.part[i]);
     if (!written) {
-        status = qn__user_array_open(path, name, &array, err);
+        status = qn__user_array_open(path, name, 0, &array, err);
         if (status == QN_OK)
             status = qn__user_check_type(k, i, &array, path, err);
         if (status == QN_OK)
