@@ -218,16 +218,18 @@ static qn_status trains_on_halves(hand *h) {
     return status;
 }
 
-static void test_a_rank_joins(void **state) {
-    tiny alone = {0};
+/* `full_batch` 1: between two iterations of lbfgs. */
+static void a_rank_joins(int full_batch) {
+    tiny alone = {.full_batch = full_batch};
     hand hands[2] = {0};
     qn_data *data = tiny_data();
     char folder[] = "/tmp/quern-joins-XXXXXX"; /* of checkpoints, which ranks agree on, too */
-    (void)state;
     assert_non_null(mkdtemp(folder));
     alone_is(&alone);
     for (int r = 0; r < 2; r++)
-        hands[r] = (hand){.work = trains_on_halves, .data = data, .run = {.checkpoints = folder}};
+        hands[r] = (hand){.work = trains_on_halves,
+                          .data = data,
+                          .run = {.full_batch = full_batch, .checkpoints = folder}};
     thread_ranks_run(hands, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(hands[r].status, QN_OK);
@@ -236,6 +238,12 @@ static void test_a_rank_joins(void **state) {
     assert_int_equal(hands[1].run.ranks[1].joined_after, 3);
     qn_data_close(data);
     remove_folder(folder);
+}
+
+static void test_a_rank_joins(void **state) {
+    (void)state;
+    a_rank_joins(0);
+    a_rank_joins(1);
 }
 
 int main(void) {

@@ -4,9 +4,7 @@
 #include "train/trainer_state.h"
 
 void qn__train_open_door(qn_train *t) {
-    /* An iteration of lbfgs goes on from sums of the one before, which a checkpoint does not have.
-     */
-    if (t->cluster && !t->job.full.lbfgs)
+    if (t->cluster)
         qn__cluster_open_door(t->cluster);
 }
 
@@ -29,6 +27,8 @@ static qn_status hand_over(qn_train *t, int known, qn_error *err) {
         qn__train_best_resumed(t);
         status = qn__train_job_push(&t->job, err);
     }
+    if (status == QN_OK && t->job.full.lbfgs)
+        qn__lbfgs_restored(t->job.full.lbfgs); /* all ranks evaluate the point again */
     qn__free(bytes);
     return status;
 }
