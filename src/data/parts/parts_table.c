@@ -476,9 +476,9 @@ static qn_status open_whole(whole *w, uint64_t kept, qn_data **out, qn_error *er
     if (status == QN_OK)
         status = note_copies(w, *out, err);
     if (status == QN_OK)
-        status = qn__fault_space_create(bytes, droppable, kept, &filler, &w->space, err);
-    if (status == QN_OK)
         status = qn__items_create(parts->cluster, w->number, &holder, &w->items, err);
+    if (status == QN_OK) /* its threads find all that they need */
+        status = qn__fault_space_create(bytes, droppable, kept, &filler, &w->space, err);
     w->rows = (qn__part_rows){.items = w->items,
                               .local = parts->own,
                               .first = parts->first,
