@@ -79,6 +79,7 @@ typedef struct host {
     struct pollfd *poll;
     qn__acceptor *acceptor;
     uint32_t missing;
+    int lost;               /* 1: a rank that was there has ended */
     unsigned char sent[32]; /* the secret inside the credential */
     char credential[QN__CREDENTIAL_BYTES];
     double sealed; /* time when the credential was made */
@@ -104,6 +105,7 @@ static void lost(host *h, uint32_t r) {
     close(h->file[r]);
     h->file[r] = -1;
     h->missing += h->have[r];
+    h->lost |= h->have[r];
     h->have[r] = 0;
 }
 
@@ -238,8 +240,9 @@ static qn_status name_missing(const host *h, qn_error *err) {
     const qn__exchange *p = &h->place;
     char list[256];
     list_missing(h, list, sizeof list);
-    qn__fail(err, QN_CLUSTER, "%s did not come to %s:%u within %g seconds", list, p->host, p->port,
-             p->timeout);
+    qn__fail(err, QN_CLUSTER, "%s did not come to %s:%u within %g seconds%s", list, p->host,
+             p->port, p->timeout,
+             h->lost || p->again ? ", or ended before all ranks were connected" : "");
     if (h->acceptor->wrong_keys > 0) {
         char text[QN__ADDRESS_TEXT];
         qn__address_text(&h->acceptor->wrong_from, 0, text);

@@ -32,7 +32,7 @@ typedef struct qn__exchange {
                         then now and again; may be NULL */
     void *user;      /* passed to `note` */
     qn__begun *begun; /* filled on a rank other than 0 */
-    int again; /* 1: a repeated attempt, because rank 0 ended before all ranks were connected */
+    int again; /* 1: a repeated attempt, because a rank ended before all ranks were connected */
 } qn__exchange;
 
 /* Whether the host name means this machine only; 0 if it cannot be resolved. A machine's own name

@@ -17,6 +17,9 @@ static const double PAUSE = 0.02, PAUSE_MOST = 0.5;
 /* Seconds that the others wait for rank 0's answer after rank 0 has stopped waiting. */
 static const double GRACE = 5;
 
+/* In place of a status: a rank has ended, and the ranks meet again. */
+enum { AGAIN = 3 };
+
 /* A connection attempt to a lower rank. */
 typedef struct dial {
     qn__handshake shake; /* file -1: no attempt under way */
@@ -189,16 +192,19 @@ static void connect_missing(connector *c) {
     }
 }
 
+static qn_status has_ended(const connector *c, uint32_t rank, qn_error *err) {
+    qn__fail(err, QN_BUSY, "rank %u on %s ended before all ranks were connected", rank,
+             c->mesh->endpoint[rank].host);
+    return qn__remedy(err, QN_BUSY, "start all ranks again");
+}
+
 static qn_status name_missing(const connector *c, qn_error *err) {
     const qn__mesh *m = c->mesh;
     uint32_t other = 0;
     while (other == m->rank || !is_there(m, other) || c->link[other].file >= 0)
         ++other;
-    if (missing_ended(c)) {
-        qn__fail(err, QN_CLUSTER, "rank %u on %s ended before all ranks were connected", other,
-                 m->endpoint[other].host);
-        return qn__remedy(err, QN_CLUSTER, "start all ranks again");
-    }
+    if (missing_ended(c))
+        return has_ended(c, other, err);
     char text[QN__ADDRESS_TEXT];
     const uint32_t dialled = other < m->rank ? other : m->rank;
     const qn__endpoint *endpoint = &m->endpoint[dialled];
@@ -211,36 +217,68 @@ static qn_status name_missing(const connector *c, qn_error *err) {
                       "the network interface that all share");
 }
 
+static qn_status stopped_answering(const connector *c, uint32_t rank, qn_error *err) {
+    return qn__fail(err, QN_CLUSTER,
+                    "rank %u on %s stopped answering before all ranks were connected", rank,
+                    c->mesh->endpoint[rank].host);
+}
+
+/* The status of a rank, or its end. */
+static qn_status hear_rank(const connector *c, uint32_t rank, qn_error *err) {
+    unsigned char message[QN__STATUS_BYTES];
+    const int got =
+        qn__socket_transfer(c->link[rank].file, message, sizeof message, 0, c->mesh->until + GRACE);
+    const char *failure = got == 1 ? qn__status_read(message) : NULL;
+    if (failure)
+        return qn__fail(err, QN_CLUSTER, "%s", failure);
+    return got == 1 ? QN_OK : got == 0 ? has_ended(c, rank, err) : stopped_answering(c, rank, err);
+}
+
+/* Each rank has sent nothing but its status. If a rank ends, others may still wait for it. */
+static qn_status hear_all(connector *c, qn_error *err) {
+    const qn__mesh *m = c->mesh;
+    const double until = m->until + GRACE;
+    qn__ranks silent = {{0}};
+    qn_status status = QN_OK;
+    for (uint32_t r = 1; r < m->ranks; ++r) {
+        c->poll[r - 1] = (struct pollfd){.fd = c->link[r].file, .events = POLLIN};
+        if (is_there(m, r))
+            qn__ranks_add(&silent, r);
+    }
+    while (status == QN_OK && qn__ranks_count(&silent) > 0) {
+        const double now = qn__now();
+        if (now >= until)
+            return stopped_answering(c, qn__ranks_first(&silent), err);
+        qn__socket_wait(c->poll, m->ranks - 1, until - now);
+        for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
+            if (!c->poll[r - 1].revents)
+                continue;
+            if (qn__ranks_has(&silent, r))
+                status = hear_rank(c, r, err);
+            else if (news(c->link[r].file) < 0)
+                status = has_ended(c, r, err);
+            qn__ranks_drop(&silent, r);
+        }
+    }
+    return status;
+}
+
 /* Each rank sends rank 0 its status; rank 0 sends the combined status to all. */
-static qn_status lead(const connector *c, qn_status status, qn_error *err) {
+static qn_status lead(connector *c, qn_status status, qn_error *err) {
     const qn__mesh *m = c->mesh;
     unsigned char message[QN__STATUS_BYTES];
-    for (uint32_t r = 1; r < m->ranks && status == QN_OK; ++r) {
-        if (!is_there(m, r))
-            continue;
-        const int got =
-            qn__socket_transfer(c->link[r].file, message, sizeof message, 0, m->until + GRACE);
-        const char *failure = got == 1 ? qn__status_read(message) : NULL;
-        if (failure)
-            status = qn__fail(err, QN_CLUSTER, "%s", failure);
-        else if (got != 1)
-            status = qn__fail(err, QN_CLUSTER, "rank %u on %s %s before all ranks were connected",
-                              r, m->endpoint[r].host, got == 0 ? "ended" : "stopped answering");
-    }
+    if (status == QN_OK)
+        status = hear_all(c, err);
     char text[512] = "";
-    if (status != QN_OK && err)
+    if (status != QN_OK)
         memcpy(text, err->what, sizeof text);
     qn__status_write(message, status == QN_OK ? NULL : text);
+    if (status == QN_BUSY)
+        qn__put_u32(message, AGAIN);
     for (uint32_t r = 1; r < m->ranks; ++r)
         if (c->link[r].file >= 0)
             qn__socket_transfer(c->link[r].file, message, sizeof message, 1, m->until + 2 * GRACE);
     return status;
-}
-
-static qn_status without_rank0(const qn__mesh *m, qn_error *err) {
-    qn__fail(err, QN_CLUSTER, "rank 0 on %s ended before all ranks were connected",
-             m->endpoint[0].host);
-    return QN_BUSY;
 }
 
 /* Rank 0's verdict. */
@@ -250,14 +288,14 @@ static qn_status hear(const connector *c, qn_error *err) {
     const int got =
         qn__socket_transfer(c->link[0].file, message, sizeof message, 0, m->until + 2 * GRACE);
     const char *failure = got == 1 ? qn__status_read(message) : NULL;
-    if (failure)
-        return qn__fail(err, QN_CLUSTER, "%s", failure);
+    if (failure) {
+        qn__fail(err, QN_CLUSTER, "%s", failure);
+        return qn__get_u32(message) == AGAIN ? QN_BUSY : QN_CLUSTER;
+    }
     if (got == 0)
-        return without_rank0(m, err);
+        return has_ended(c, 0, err);
     if (got != 1)
-        return qn__fail(err, QN_CLUSTER,
-                        "rank 0 on %s stopped answering before all ranks were connected",
-                        m->endpoint[0].host);
+        return stopped_answering(c, 0, err);
     return QN_OK;
 }
 
@@ -297,7 +335,7 @@ static qn_status connect_all(connector *c, qn_error *err) {
     if (told)
         status = hear(c, &own);
     else if (ended)
-        status = without_rank0(m, &own);
+        status = has_ended(c, 0, &own);
     else if (c->missing > 0)
         status = name_missing(c, &own);
     if (!told && !ended)
@@ -315,7 +353,7 @@ qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err) 
     for (uint32_t r = 0; r < mesh->ranks; ++r)
         link[r] = (qn__link){.file = -1};
     c.dial = qn__alloc(mesh->rank, sizeof *c.dial, err);
-    c.poll = c.dial ? qn__alloc(mesh->rank + QN__ACCEPTOR_POLLS, sizeof *c.poll, err) : NULL;
+    c.poll = c.dial ? qn__alloc(mesh->ranks + QN__ACCEPTOR_POLLS, sizeof *c.poll, err) : NULL;
     c.acceptor = c.poll ? qn__alloc(1, sizeof *c.acceptor, err) : NULL;
     if (c.acceptor)
         status = connect_all(&c, err);

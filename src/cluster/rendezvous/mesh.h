@@ -23,7 +23,7 @@ typedef struct qn__mesh {
 
 /* Fills link[0 .. ranks-1]. Returns when all ranks have all their connections; rank r connects to
  * the ranks below it. QN_CLUSTER: a rank was not reachable. All links are closed, and all ranks
- * fail with the message of the first failure. QN_BUSY: the same, because rank 0 has ended. */
+ * fail with the message of the first failure. QN_BUSY: the same, because a rank has ended. */
 qn_status qn__mesh_connect(const qn__mesh *mesh, qn__link *link, qn_error *err);
 
 /* Whether a peer at the rendezvous address cannot be a rank of this run, of which rank 0 has the

@@ -385,7 +385,7 @@ static void let_go(gathering *g) {
     }
 }
 
-/* Repeats while rank 0 ends before all ranks are connected: it may be started again. */
+/* Repeats while ranks end before all ranks are connected: they may be started again. */
 static qn_status join_at_address(gathering *g, qn__rendezvous *rendezvous, qn_error *err) {
     qn_status status;
     g->held = qn__alloc(g->ranks, sizeof *g->held, err);
@@ -452,8 +452,11 @@ qn_status qn__rendezvous_begin(const qn_cluster_options *options, qn__rendezvous
         status = join_at_address(&g, rendezvous, err);
     else if (status == QN_OK && g.ranks > 1)
         status = open_transport(&g, rendezvous, err);
-    if (status == QN_BUSY) /* rank 0 ended, and only its launcher could start it again */
+    if (status == QN_BUSY) { /* a rank ended, and only its launcher could start it again */
         status = QN_CLUSTER;
+        if (err)
+            err->status = status;
+    }
     qn__listeners_close(&g.listeners);
     qn__free(g.endpoint);
     if (g.mpi)
