@@ -211,6 +211,13 @@ static qn_status asks_otherwise(hand *h) {
     o.threads = h->rank == 1 && h->user ? 5000 : 1;
     const qn_status status = qn_statistics_make(h->data, &o, &s, &h->run.err);
     qn_statistics_free(s);
+    /* What is agreed on again names its rank once. */
+    qn_error again;
+    const qn_error *own = h->user && h->rank == 1 ? &h->run.err : NULL;
+    if (h->user) {
+        assert_int_equal(qn_cluster_agree(h->run.cluster, own, NULL, 0, &again), QN_USAGE);
+        assert_string_equal(again.what, h->run.err.what);
+    }
     /* No rank leaves before all have the verdict. */
     assert_int_equal(qn_cluster_agree(h->run.cluster, NULL, NULL, 0, NULL), QN_OK);
     return status;

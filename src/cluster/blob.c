@@ -43,13 +43,15 @@ typedef struct blob {
 
 void qn__cluster_name_error(const qn_cluster *c, uint32_t rank, qn_error *err) {
     char what[sizeof err->what], where[sizeof err->where], remedy[sizeof err->remedy];
-    if (!err)
+    const char *name = qn_cluster_name(c, rank);
+    const size_t length = strlen(name);
+    if (!err || (strncmp(err->what, name, length) == 0 && strchr(": ", err->what[length])))
         return;
     memcpy(what, err->what, sizeof what);
     memcpy(where, err->where, sizeof where);
     memcpy(remedy, err->remedy, sizeof remedy);
     const qn_status status = err->status;
-    qn__fail(err, status, "%s: %s", qn_cluster_name(c, rank), what);
+    qn__fail(err, status, "%s: %s", name, what);
     if (*where)
         qn__at_of(err, where);
     if (*remedy)

@@ -22,7 +22,8 @@ typedef struct qn__blob_maker {
 qn_status qn__cluster_blob(qn_cluster *c, int from_first, const qn__blob_maker *maker,
                            const void **memory, uint64_t *bytes, qn_error *err);
 
-/* Prefixes the message of the error with the name of the rank, as in "rank 2 on host-b: ". */
+/* Prefixes the message of the error with the name of the rank, as in "rank 2 on host-b: ". A
+ * message that begins with it stays as it is. */
 void qn__cluster_name_error(const qn_cluster *c, uint32_t rank, qn_error *err);
 
 #endif
