@@ -77,7 +77,7 @@ static const option devices_options[] = {
               "with --freeze: without these layers, whose outputs are kept")},
     {ROW_FLAG("recompute", compute.recompute, "outputs inside blocks are computed again")},
     {ROW_DATA(from.data, "items to measure with; zeros among them make a difference"),
-     .fallback = "random bytes"},
+     .fallback = "random bytes; with 784 features synthetic digits"},
     {ROW_FILES("labels", from.labels, "FILE", "IDX, NPY: file of the labels")},
     {.name = NULL}};
 

@@ -20,9 +20,9 @@ typedef struct qn_advice {
 } qn_advice;
 
 /* Finds out which devices a run would use. Trains the network of `options` for `seconds` (above 0,
- * at most 3600; 2 are usually enough) on random items of `features` bytes, with all devices that
- * options->compute allows. A run chooses in the same way, in its first steps. Opening a device for
- * the first time may take longer than the trial.
+ * at most 3600; 2 are usually enough) on random items of `features` bytes (with 784 features on
+ * synthetic digits), with all devices that options->compute allows. A run chooses in the same way,
+ * in its first steps. Opening a device for the first time may take longer than the trial.
  *
  * Of `options` it reads `model` (required), `arith`, `loss`, `optimizer`, `momentum`, `batch`,
  * `grain` and `compute`. It writes no file.

@@ -161,8 +161,8 @@ typedef struct qn_plan_cost {
 /* Measures the devices that job->compute allows, each for about `seconds` (above 0, at most 3600),
  * as `ranks` ranks (1..64) on this machine would have them. The cores are divided among the ranks,
  * the other devices are dealt in turn, and all ranks work at the same time. Of `job` it reads the
- * recipe, with `model` required. The items are those of `data`, which needs labels; it may be NULL:
- * random bytes, `features` for each item.
+ * recipe, with `model` required. The items are those of `data`, which needs labels. NULL: items of
+ * `features` values, which are random bytes, or with 784 features synthetic digits.
  *
  * Fills at most `capacity` elements of `cost`, rank after rank, and sets *count to their number.
  * `cost` may be NULL when `capacity` is 0. Fails as qn_train_open does, and with QN_USAGE for more

@@ -92,15 +92,14 @@ static qn__batch next_batch(bench *b) {
  *
  * In a step the words of a part are read by other cores, and those of the totals are written by
  * them. So a core must fetch them from another core's cache, or take them away from it, which costs
- * about as much as adding them. So whole steps are measured. Ranks that share cores take turns
- * anyway: each has arrays of its own there. */
+ * about as much as adding them. So whole steps are measured. */
 
 typedef struct segment {
     uint64_t first, end;
     uint32_t parts; /* that are added up in it */
 } segment;
 
-static int shares_memory(const bench *b) { return b->all->ranks > 1 && !b->all->crowded; }
+static int shares_memory(const bench *b) { return b->all->ranks > 1; }
 
 static segment own_segment(const bench *b) {
     const uint64_t n = program_of(b->all)->parameters, ranks = b->all->ranks, r = b->rank->rank;
@@ -250,19 +249,32 @@ static int all_go_on(bench *b, uint32_t count, double until) {
 }
 
 /* The typical times of the parts of a step in which each rank computes so many grains. All ranks
- * begin each part together. */
+ * begin each part together. Ranks that share cores take turns, so a part of theirs has its time
+ * until the last rank has ended it, and the mean counts. */
 static void time_steps(bench *b, uint32_t grains, double seconds, double took[PARTS]) {
     static double (*const part[PARTS])(bench *, uint32_t) = {one_share, one_adding, one_update};
-    double sample[PARTS][MOST_SAMPLES];
+    double sample[PARTS][MOST_SAMPLES], sum[PARTS] = {0};
+    const int crowded = b->rank->all->crowded;
     uint32_t count = 0;
-    const double until = qn__now() + seconds;
-    for (; all_go_on(b, count, until); ++count)
+    double until = 0;
+    for (int warm = WARM_CALLS; warm > 0 || all_go_on(b, count, until); warm -= warm > 0) {
         for (int i = 0; i < PARTS; ++i) {
             pthread_barrier_wait(&b->rank->all->together);
-            sample[i][count] = goes_on(b) ? part[i](b, grains) : 0;
+            const double begun = qn__now();
+            double own = goes_on(b) ? part[i](b, grains) : 0;
+            if (crowded) {
+                pthread_barrier_wait(&b->rank->all->together);
+                own = qn__now() - begun;
+            }
+            sample[i][count] = own;
+            sum[i] += warm > 0 ? 0 : own;
         }
+        if (warm == 1)
+            until = qn__now() + seconds;
+        count += warm == 0;
+    }
     for (int i = 0; i < PARTS; ++i)
-        took[i] = qn__median(sample[i], count);
+        took[i] = crowded ? sum[i] / count : qn__median(sample[i], count);
 }
 
 /* 1, 2, 3, 4, 6, 8, 12, 16, ... and all grains of a batch. */
@@ -306,9 +318,10 @@ static void measure_device(bench *b, qn_plan_cost *c) {
         const int last = i + 1 == count;
         const double begun = qn__now(), before = last ? joules_of(b) : 0;
         c->grains[i] = size[i];
-        took[SHARE] = time_of(b, one_share, size[i], each);
         if (shares_memory(b))
             time_steps(b, size[i], each, took);
+        else
+            took[SHARE] = time_of(b, one_share, size[i], each);
         c->seconds[i] = took[SHARE];
         if (last && before > 0)
             c->watts = fmax(joules_of(b) - before, 0) / (qn__now() - begun);
@@ -348,7 +361,8 @@ static void *rank_body(void *argument) {
     one_rank *r = argument;
     measuring *all = r->all;
     qn__float_state_set();
-    (void)pthread_setaffinity_np(pthread_self(), sizeof r->cores, &r->cores);
+    if (!all->crowded)
+        (void)pthread_setaffinity_np(pthread_self(), sizeof r->cores, &r->cores);
     for (uint32_t i = 0; i < all->most_members; ++i) {
         bench b = {.all = all, .rank = r, .powers = {1, 1}};
         if (i < r->members && r->error.status == QN_OK)

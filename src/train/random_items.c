@@ -2,6 +2,7 @@
 
 #include "base/binary/little_endian.h"
 #include "base/memory.h"
+#include "data/table/data.h"
 #include "data/table/shape.h"
 #include "model/recipe/defaults.h"
 #include "num/philox.h"
@@ -9,6 +10,7 @@
 
 /* Enough for several batches, and at most about so many bytes. */
 enum { LEAST_ITEMS = 4096, LEAST_BATCHES = 8, MOST_BYTES = 1 << 24 };
+enum { DIGIT = 784 }; /* features of a synthetic digit */
 
 qn__labels_like qn__random_labels(void) {
     return (qn__labels_like){QN__TASK_CLASSIFY, qn__default_loss(QN__TASK_CLASSIFY), 10, 0};
@@ -99,7 +101,7 @@ static qn_status token_items(const qn__network *network, uint64_t items, uint32_
     const int next = network->layer[network->layers - 1].kind == QN__LAYER_CONV;
     const size_t size = (size_t)items * features;
     uint8_t *own = qn__alloc(size, 1, err);
-    for (size_t i = 0; own && i < size; ++i)
+    for (size_t i = 0; own && tokens > 0 && i < size; ++i)
         own[i] = (uint8_t)(values[i] % tokens);
     const qn_status status =
         own ? qn_data_from_arrays(QN_U8, items, features, own, next ? NULL : labels, out, err)
@@ -129,18 +131,37 @@ qn_status qn__items_of(const qn_train_options *job, const qn__network *network, 
     return status;
 }
 
+/* Images have zeros, which cost less than other values. */
+static qn_status draw_digits(uint64_t items, uint8_t *values, qn_error *err) {
+    qn_data *digits;
+    const qn_status status = qn_data_synth_digits(1, 0, items, &digits, err);
+    if (status != QN_OK)
+        return status;
+    memcpy(values, digits->values, (size_t)items * DIGIT);
+    qn_data_close(digits);
+    return QN_OK;
+}
+
+static void draw_bytes(size_t size, uint8_t *values) {
+    for (size_t i = 0; i < size; i += 16) {
+        uint32_t word[4];
+        qn__words(1, QN__PURPOSE_ORDER, 0, 0, i, 0, word);
+        qn__copy_little(values + i, word, 4);
+    }
+}
+
 qn_status qn__random_items(const qn_train_options *job, const qn__network *network,
                            uint32_t features, qn_data **out, qn_error *err) {
     const uint64_t items = items_of(job->batch, features);
     const size_t size = (size_t)items * features;
     uint8_t *values = qn__alloc(size + 16, 1, err);
-    for (size_t i = 0; values && i < size; i += 16) {
-        uint32_t word[4];
-        qn__words(1, QN__PURPOSE_ORDER, 0, 0, i, 0, word);
-        qn__copy_little(values + i, word, 4);
-    }
-    const qn_status status =
-        values ? qn__items_of(job, network, items, features, values, out, err) : QN_MEMORY;
+    qn_status status = values ? QN_OK : QN_MEMORY;
+    if (status == QN_OK && features == DIGIT && !vocabulary_of(network))
+        status = draw_digits(items, values, err);
+    else if (status == QN_OK)
+        draw_bytes(size, values);
+    if (status == QN_OK)
+        status = qn__items_of(job, network, items, features, values, out, err);
     qn__free(values);
     return status;
 }

@@ -15,7 +15,8 @@ qn__labels_like qn__random_labels(void);
 qn_status qn__items_of(const qn_train_options *job, const qn__network *network, uint64_t items,
                        uint32_t features, const uint8_t *values, qn_data **out, qn_error *err);
 
-/* The same of random bytes: enough items for several batches. */
+/* The same of synthetic digits where items have 784 features, otherwise of random bytes: enough
+ * items for several batches. */
 qn_status qn__random_items(const qn_train_options *job, const qn__network *network,
                            uint32_t features, qn_data **out, qn_error *err);
 
