@@ -218,8 +218,10 @@ static qn_status trains_on_halves(hand *h) {
     return status;
 }
 
-/* `full_batch` 1: between two iterations of lbfgs. */
-static void a_rank_joins(int full_batch) {
+/* `full_batch` 1: between two iterations of lbfgs. The state is used after `later` steps, or at the
+ * end of the epoch. */
+static void a_rank_joins(int full_batch, uint64_t later) {
+    qn__team_follow_least = later;
     tiny alone = {.full_batch = full_batch};
     hand hands[2] = {0};
     qn_data *data = tiny_data();
@@ -242,8 +244,10 @@ static void a_rank_joins(int full_batch) {
 
 static void test_a_rank_joins(void **state) {
     (void)state;
-    a_rank_joins(0);
-    a_rank_joins(1);
+    a_rank_joins(0, 0);
+    a_rank_joins(0, 2);
+    a_rank_joins(0, UINT64_MAX);
+    a_rank_joins(1, 0);
 }
 
 int main(void) {

@@ -133,6 +133,8 @@ static qn_status take(change *j, qn_error *err) {
     qn_error why = {0};
     next->group.later = invitation->later;
     memcpy(next->costs.own, old->costs.own, QN__REDUCTION_KINDS * sizeof *next->costs.own);
+    /* It has not got the state yet (team/team_follow.c). Later it says itself what it costs. */
+    next->costs.all[QN__REDUCTION_STEP][j->renewal.who] = QN__COST_OUT;
     pthread_rwlock_wrlock(&c->connected);
     qn__reducer_shut(old);
     qn__cluster_renew_listeners(c);

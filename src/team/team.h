@@ -52,6 +52,20 @@ void qn__team_destroy(qn__team *team);
  * load or the end of the team, except for qn__team_save. */
 qn_status qn__team_load(qn__team *team, const qn__state *state, qn_error *err);
 
+/* Whether the state is there that a rank gets which joins. *arrived 1: the arrays of the last load
+ * have it. `wait` 1: waits until they do. */
+typedef struct qn__arrival {
+    void *user;
+    qn_status (*arrived)(void *user, int wait, int *arrived, qn_error *err);
+} qn__arrival;
+
+/* After qn__team_load, among ranks: what was loaded is not the state yet, which arrives in these
+ * arrays later. Until then the team takes part in steps without computing grains. Every other call
+ * waits for the state. */
+void qn__team_follow(qn__team *team, const qn__arrival *arrival);
+/* For tests: the updates that a team keeps before it looks whether the state is there. */
+extern uint64_t qn__team_follow_least;
+
 /* Saves the newest state to the arrays of the last load, or to others. The former become the state
  * from which lost steps are computed again; if the call fails they are unchanged. All tallies must
  * have been fetched (qn__team_flush). */

@@ -13,6 +13,10 @@ static void report_cost(qn__team *t, uint64_t set, double seconds) {
     qn__team_reduction_state *r = &t->reduction;
     qn__rank_cost *cost = &r->cost[r->kind];
     uint32_t chunks = 0;
+    if (t->following.on) {
+        qn__cluster_cost(t->cluster, r->kind, QN__COST_OUT);
+        return;
+    }
     for (uint32_t i = 0; i < r->ranges; ++i)
         chunks += r->range[i].count;
     qn__rank_cost_share(cost, set, chunks, r->whole ? seconds : 0, qn__now());

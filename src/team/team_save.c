@@ -24,6 +24,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     for (uint32_t i = 0; i < t->count; ++i)
         t->member[i].version = QN__NO_VERSION;
     qn__team_reduction_end(t);
+    qn__team_follow_end(t);
     t->history.top = t->history.version = t->history.done = 0;
     t->history.account = t->history.told = (qn__account){0};
     t->history.host = (qn__copy){.state = *state};
@@ -39,7 +40,9 @@ static int may_lose_worker(const qn__team *t) { return t->history.log_space > 1;
 
 static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
     const int kept = state->parameters == t->history.host.state.parameters;
-    qn_status status = qn__team_reach(t, t->history.top, NULL, err);
+    qn_status status = qn__team_catch_up(t, err);
+    if (status == QN_OK)
+        status = qn__team_reach(t, t->history.top, NULL, err);
     if (status == QN_OK)
         status = qn__team_wait(t, 0, err);
     if (status != QN_OK)
@@ -89,7 +92,7 @@ static uint64_t safe_version(const qn__team *t) {
 
 int qn__team_save_due(const qn__team *t) {
     const uint64_t safe = safe_version(t);
-    if (!may_lose_worker(t) || safe == t->history.top)
+    if (t->following.on || !may_lose_worker(t) || safe == t->history.top)
         return 0;
     if (t->history.top - safe + 1 >= t->history.log_space)
         return 1;

@@ -163,6 +163,21 @@ typedef struct qn__step {
     const qn__update *update;
 } qn__step;
 
+/* An update that is made when the state is there. */
+typedef struct qn__kept_update {
+    struct qn__kept_update *next;
+    qn__update update;
+    int64_t sums[];
+} qn__kept_update;
+
+/* A team that has joined, and does not have the state yet (team_follow.c). */
+typedef struct qn__following {
+    int on;
+    qn__arrival arrival;
+    qn__kept_update *first, *last;
+    uint64_t count;
+} qn__following;
+
 struct qn__team {
     const qn__program *program;
     const qn__kernel_job *kernel; /* of its host jobs; NULL: they have none */
@@ -175,6 +190,7 @@ struct qn__team {
     qn__scheduling sharing;
     qn__team_joint joint;
     qn__history history;
+    qn__following following;
     qn__reports reports;
     qn__bring_fn bring; /* NULL: all items are here */
     void *bring_user;
@@ -200,6 +216,16 @@ qn_status qn__team_settle(qn__team *team, uint64_t set, qn_error *err);
  * that leads to the newest version may be `asked`, in the caller's memory; NULL: that of the log.
  */
 qn_status qn__team_reach(qn__team *team, uint64_t wanted, const qn__step *asked, qn_error *err);
+
+/* team_follow.c */
+/* Of a team that follows: the state is there afterwards. QN_DEVICE: a member was lost. */
+qn_status qn__team_catch_up(qn__team *team, qn_error *err);
+/* Of a team that follows: keeps the update of a step (*kept 1), and makes up for all if the state
+ * is there. *kept 0: the members make it as usual. */
+qn_status qn__team_keep_update(qn__team *team, const qn__update *update, const int64_t *sums,
+                               int *kept, qn_error *err);
+/* Forgets kept updates. */
+void qn__team_follow_end(qn__team *team);
 
 /* team_version.c */
 /* Waits for the steps of all members but those in `but`. QN_DEVICE when one was lost. */

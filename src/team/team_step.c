@@ -40,7 +40,10 @@ static qn_status shared_step(qn__team *t, const qn__step *step, uint64_t set, in
         qn__update_clip(t->program, u.sums, &u.clipped);
         status = qn__team_add(t, &tally, err);
     }
+    int kept = 0;
     if (status == QN_OK)
+        status = qn__team_keep_update(t, &u.clipped, u.sums, &kept, err);
+    if (status == QN_OK && !kept)
         status = qn__team_do(t, set, update_body, &u, err);
     if (status == QN_OK && !(set & qn__team_alive(t)))
         status = QN_DEVICE; /* nobody made the update */
@@ -82,6 +85,8 @@ static qn_status lone_step(qn__team *t, const qn__step *step, uint32_t index, qn
 static uint64_t who(const qn__team *t, const qn__step *step) {
     const uint64_t alive = qn__team_alive(t);
     uint64_t set = alive;
+    if (t->following.on)
+        return alive;
     if (t->sharing.pick)
         set = t->sharing.pick(t->sharing.pick_user, step->update->step);
     else if (!t->sharing.fixed)
@@ -120,7 +125,8 @@ static void choose(qn__team *t, const qn__step *step, uint64_t set, double asked
     const int full = step->batch->items == t->program->batch && seconds > 0;
     const qn__choosing before = t->sharing.chooser.stage;
     char text[96];
-    if (t->sharing.pick || t->sharing.fixed || set != qn__chooser_set(&t->sharing.chooser) ||
+    if (t->following.on || t->sharing.pick || t->sharing.fixed ||
+        set != qn__chooser_set(&t->sharing.chooser) ||
         !qn__chooser_step(&t->sharing.chooser, seconds, begun - asked, full, now))
         return;
     /* A new round of trials uses the share that the rank has now. */
@@ -165,7 +171,7 @@ static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
     qn_status status = open_account(t, step->batch->epoch, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);
-    if (status == QN_OK)
+    if (status == QN_OK && !t->following.on)
         status = qn__team_update_members(t, set, err);
     if (status != QN_OK)
         return status;
@@ -229,7 +235,9 @@ qn_status qn__team_reach(qn__team *t, uint64_t wanted, const qn__step *asked, qn
 
 qn_status qn__team_flush(qn__team *t, qn__tally *tally, qn_error *err) {
     for (;;) {
-        qn_status status = qn__team_reach(t, t->history.top, NULL, err);
+        qn_status status = qn__team_catch_up(t, err);
+        if (status == QN_OK)
+            status = qn__team_reach(t, t->history.top, NULL, err);
         if (status == QN_OK)
             status = qn__team_wait(t, 0, err);
         if (status == QN_OK)

@@ -138,11 +138,14 @@ static qn_status range_of_pieces(void *context, uint64_t set, qn__chunk_range ra
                                  qn_error *err) {
     qn__shared *s = context;
     qn__team *t = s->team;
+    qn_status status = qn__team_catch_up(t, err); /* others were lost, and this rank computes */
+    if (status != QN_OK)
+        return status;
     s->direct = direct_of(s, set);
     s->into = t->reduction.part + QN__TALLY_WORDS;
     if (s->share.apart)
         qn__team_reduction_clear(t);
-    qn_status status = bring(s, range, err);
+    status = bring(s, range, err);
     if (status != QN_OK)
         return status;
     status = qn__team_share(s, set, (qn__chunk){range.first, range.count}, err);

@@ -176,6 +176,10 @@ static void better(uint64_t version, const qn__account *account, uint64_t *best,
 }
 
 qn_status qn__team_rewind(qn__team *t, qn_error *err) {
+    /* The steps are done again from the state that arrives. */
+    const qn_status status = qn__team_catch_up(t, err);
+    if (status != QN_OK && status != QN_DEVICE)
+        return status;
     const qn__account *account = NULL;
     uint64_t best = QN__NO_VERSION;
     better(t->history.host.version, &t->history.host.account, &best, &account);

@@ -157,6 +157,7 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     t->trace.epoch_begun = t->trace.epoch_begun > 0 ? t->trace.epoch_begun : begun;
     qn__train_request_save(t, begun);
     qn__cluster_ask_door(t->cluster);
+    qn__train_giving_end(t, 0);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status == QN_OK && t->each.take && job->step > at)
         status = tell_step(t, err);

@@ -670,6 +670,7 @@ void qn_train_close(qn_train *t) {
     qn__record_close(t->record.folder);
     qn__record_close(t->record.story);
     qn__checkpoints_close(t->saved.folder);
+    qn__train_giving_end(t, 1);
     qn__train_job_destroy(&t->job);
     qn__free(t->best.parameter);
     qn__prepared_release(&t->sets.own[0]);

@@ -6,6 +6,7 @@
 /* The position of the run, in front of the arrays of its state. */
 typedef struct position {
     uint64_t known; /* 1: the sender knows the position */
+    uint64_t gives; /* 1 + the rank that gives the arrays to one that asks; 0: none */
     uint64_t step, saved_step;
     qn__tally running;
     qn__adam_powers powers;
@@ -35,13 +36,19 @@ static void list_arrays(const qn_train *t, float *array[ARRAYS + 1]) {
 
 static uint64_t state_bytes(const qn_train *t) { return t->job.program.parameters * sizeof(float); }
 
-size_t qn__train_position_bytes(const qn_train *t) {
+float *qn__train_position_array(const qn_train *t, int i) {
     float *array[ARRAYS + 1];
-    size_t arrays = 0;
     list_arrays(t, array);
-    while (array[arrays])
+    return array[i];
+}
+
+size_t qn__train_position_head(void) { return sizeof(position); }
+
+size_t qn__train_position_bytes(const qn_train *t) {
+    int arrays = 0;
+    while (qn__train_position_array(t, arrays))
         ++arrays;
-    return sizeof(position) + arrays * state_bytes(t);
+    return sizeof(position) + (size_t)arrays * state_bytes(t);
 }
 
 int qn__train_position_known(const unsigned char *bytes) {
@@ -50,8 +57,16 @@ int qn__train_position_known(const unsigned char *bytes) {
     return known != 0;
 }
 
-void qn__train_position_pack(const qn_train *t, int known, unsigned char *bytes) {
+uint64_t qn__train_position_gives(const unsigned char *bytes) {
+    position s;
+    memcpy(&s, bytes, sizeof s);
+    return s.gives;
+}
+
+void qn__train_position_pack_head(const qn_train *t, int known, uint64_t gives,
+                                  unsigned char *bytes) {
     position s = {.known = (uint64_t)known,
+                  .gives = gives,
                   .step = t->job.step,
                   .saved_step = t->saved.step,
                   .running = t->job.running,
@@ -59,21 +74,22 @@ void qn__train_position_pack(const qn_train *t, int known, unsigned char *bytes)
                   .best_epoch = t->best.epoch,
                   .best_loss = t->best.loss,
                   .pairs = t->job.full.lbfgs ? t->job.full.lbfgs->pairs : 0};
-    float *arrays[ARRAYS + 1];
-    list_arrays(t, arrays);
     memcpy(s.run_id, t->runs.id, sizeof t->runs.id);
     memcpy(bytes, &s, sizeof s);
-    bytes += sizeof s;
+}
+
+void qn__train_position_pack(const qn_train *t, int known, unsigned char *bytes) {
+    float *arrays[ARRAYS + 1];
+    list_arrays(t, arrays);
+    qn__train_position_pack_head(t, known, 0, bytes);
+    bytes += sizeof(position);
     for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
         memcpy(bytes, arrays[i], state_bytes(t));
 }
 
-void qn__train_position_unpack(qn_train *t, const unsigned char *bytes) {
-    float *arrays[ARRAYS + 1];
+void qn__train_position_unpack_head(qn_train *t, const unsigned char *bytes) {
     position s;
-    list_arrays(t, arrays);
     memcpy(&s, bytes, sizeof s);
-    bytes += sizeof s;
     t->job.step = s.step;
     t->job.running = s.running;
     t->job.powers = s.powers;
@@ -83,6 +99,13 @@ void qn__train_position_unpack(qn_train *t, const unsigned char *bytes) {
     memcpy(t->runs.id, s.run_id, QN__STORE_ID);
     if (t->job.full.lbfgs)
         t->job.full.lbfgs->pairs = (uint32_t)s.pairs;
+}
+
+void qn__train_position_unpack(qn_train *t, const unsigned char *bytes) {
+    float *arrays[ARRAYS + 1];
+    list_arrays(t, arrays);
+    qn__train_position_unpack_head(t, bytes);
+    bytes += sizeof(position);
     for (int i = 0; arrays[i]; ++i, bytes += state_bytes(t))
         memcpy(arrays[i], bytes, state_bytes(t));
 }

@@ -134,6 +134,8 @@ typedef struct qn__train_each {
     qn__tally before; /* of the epoch before the step */
 } qn__train_each;
 
+typedef struct qn__giving qn__giving;
+
 struct qn_train {
     pid_t process;            /* that opened it */
     atomic_int in_use;        /* 1: a call that runs or writes has not returned */
@@ -144,6 +146,7 @@ struct qn_train {
     qn__train_job job;
     qn__memory_need memory;   /* beside the data */
     atomic_int stop, hurries; /* hurries: qn__remote_hurry */
+    qn__giving *giving;       /* NULL: no state is given or got */
     qn_status failed;         /* of the step that failed; the workers' state is then undefined */
     qn__best best;
     qn__watch watch;
@@ -274,6 +277,23 @@ size_t qn__train_position_bytes(const qn_train *train);
 void qn__train_position_pack(const qn_train *train, int known, unsigned char *bytes);
 int qn__train_position_known(const unsigned char *bytes);
 void qn__train_position_unpack(qn_train *train, const unsigned char *bytes);
+/* The same without the arrays of the state, in qn__train_position_head() bytes. `gives`: 1 + the
+ * number of the rank that gives these to one that asks, or 0. */
+size_t qn__train_position_head(void);
+void qn__train_position_pack_head(const qn_train *train, int known, uint64_t gives,
+                                  unsigned char *bytes);
+uint64_t qn__train_position_gives(const unsigned char *bytes);
+void qn__train_position_unpack_head(qn_train *train, const unsigned char *bytes);
+/* Array i, of as many floats as the program has parameters; NULL after the last one. */
+float *qn__train_position_array(const qn_train *train, int i);
+
+/* trainer_giving.c: the arrays of the state, which a rank that joins gets while the others go on.
+ * Begins to give them, those of now; QN_MEMORY. Begins to get them from rank `from`, which has said
+ * so: the job follows the steps until they are here. Waits for them. Ends it, where nothing is left
+ * to give (`all` 0) or in any case. */
+qn_status qn__train_give(qn_train *train, qn_error *err);
+qn_status qn__train_get(qn_train *train, uint32_t from, qn_error *err);
+void qn__train_giving_end(qn_train *train, int all);
 
 /* trainer_join.c: begins to let ranks in, where the job allows that; collective between two steps,
  * where a rank wants to join; and the same on that rank, before its first step. */

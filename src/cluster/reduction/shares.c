@@ -15,6 +15,7 @@ typedef struct shares {
     const qn__cost *cost;
     const unsigned char *has;
     uint32_t ranks, chunks;
+    int all;        /* 1: the ranks that are out take part, because the others are gone */
     qn__cost usual; /* for ranks whose cost is unknown */
 } shares;
 
@@ -25,10 +26,14 @@ typedef struct moment {
     uint64_t done;
 } moment;
 
-static int takes_part(const shares *s, uint32_t rank) { return !s->has || s->has[rank]; }
-
 static int is_known(const qn__cost *c) {
     return c->each > 0 && c->each <= DBL_MAX && c->start >= 0 && c->start <= DBL_MAX;
+}
+
+static int is_out(const qn__cost *c) { return is_known(c) && c->each >= QN__COST_OUT.each; }
+
+static int takes_part(const shares *s, uint32_t rank) {
+    return (!s->has || s->has[rank]) && (s->all || !is_out(&s->cost[rank]));
 }
 
 static qn__cost cost_of(const shares *s, uint32_t rank) {
@@ -144,14 +149,19 @@ static moment just_before_the_end(const shares *s) {
     return low;
 }
 
+static int any(const shares *s) {
+    for (uint32_t r = 0; r < s->ranks; ++r)
+        if (takes_part(s, r))
+            return 1;
+    return 0;
+}
+
 void qn__shares(const qn__cost *cost, const unsigned char *has, uint32_t ranks, uint32_t chunks,
                 uint32_t *count) {
     shares s = {.cost = cost, .has = has, .ranks = ranks, .chunks = chunks, .usual = {.each = 1}};
-    int members = 0;
     memset(count, 0, ranks * sizeof *count);
-    for (uint32_t r = 0; r < ranks && !members; ++r)
-        members = takes_part(&s, r);
-    if (!members || chunks == 0)
+    s.all = !any(&s);
+    if (!any(&s) || chunks == 0)
         return;
     s.usual = usual_cost(&s);
     const moment m = just_before_the_end(&s);

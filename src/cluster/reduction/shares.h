@@ -4,6 +4,9 @@
 
 #include "cluster/reduction/reduction.h"
 
+/* The cost of a rank that gets chunks only where all others have this cost, too. */
+#define QN__COST_OUT ((qn__cost){.start = 1e12, .each = 1e12})
+
 /* Fills count[0 .. ranks-1], whose sum is `chunks`. It minimises the largest cost[r].start +
  * count[r] * cost[r].each; a rank with count 0 costs nothing. A rank whose cost is unknown (each 0)
  * counts as the median of the known ones; if all are unknown, all are equal. `has` excludes ranks

@@ -176,6 +176,18 @@ static void test_thousands_of_ranks(void **state) {
     free(count);
 }
 
+static void test_ranks_that_are_out(void **state) {
+    (void)state;
+    const unsigned char has[] = {0, 0, 1};
+    const qn__cost cost[] = {{0, 0}, {0, 0}, QN__COST_OUT};
+    uint32_t count[3];
+    qn__shares(cost, NULL, 3, 7, count);
+    assert_int_equal(count[0] + count[1], 7);
+    assert_int_equal(count[2], 0);
+    qn__shares(cost, has, 3, 7, count);
+    assert_int_equal(count[2], 7);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_better_shares_exist),
@@ -183,6 +195,7 @@ int main(void) {
         cmocka_unit_test(test_a_start_that_costs_more_than_all_is_not_paid),
         cmocka_unit_test(test_unknown_ranks_count_as_the_median),
         cmocka_unit_test(test_nothing_known_is_all_alike),
+        cmocka_unit_test(test_ranks_that_are_out),
         cmocka_unit_test(test_absurd_costs),
         cmocka_unit_test(test_thousands_of_ranks),
     };
