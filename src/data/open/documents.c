@@ -163,8 +163,10 @@ qn_status qn__lines_tokens(const qn__file_list *list, const qn_data_options *opt
         return QN_MEMORY;
     for (size_t i = 0; i < list->count; i++)
         paths[i] = list->file[i].path;
-    const qn__table_space space = {
-        .no_file = options->no_cache == 1, .path = list->file[0].path, .entry = ""};
+    const qn__table_space space = {.no_file = options->no_cache == 1,
+                                   .path = list->file[0].path,
+                                   .entry = "",
+                                   .ranks = qn__part_ranks(data->part)};
     data->format = "txt";
     qn_status status = qn__corpus_open(paths, list->count, &files, err);
     qn__free((void *)paths);

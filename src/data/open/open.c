@@ -316,6 +316,7 @@ static qn_status read_or_find(const qn__reader *reader, qn__part_files *files,
                                     qn__text_items_wanted(options) || data->listed ||
                                     (options->keep_doubles && reader->typed)};
     qn__table_cache_begin(&cache, files, options);
+    cache.buffer.ranks = qn__part_ranks(data->part);
     qn_status status = QN_OK;
     if (!qn__table_cache_load(&cache, pool, data)) {
         data->buffer = &cache.buffer;
@@ -421,7 +422,10 @@ static qn_status open_documents(const qn__file_list *list, const qn_data_options
                                 qn__part_reading *part, qn_data **out, qn_error *err) {
     const qn_data_options of_table = qn__documents_table(options);
     const char *path = list->file[0].path;
-    const qn__table_space space = {.no_file = options->no_cache == 1, .path = path, .entry = ""};
+    const qn__table_space space = {.no_file = options->no_cache == 1,
+                                   .path = path,
+                                   .entry = "",
+                                   .ranks = qn__part_ranks(part)};
     qn_data *table = NULL, *data = NULL;
     qn_status status = open_table(list, &of_table, 1, part, &table, err);
     if (status == QN_OK) {

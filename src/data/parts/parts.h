@@ -93,6 +93,9 @@ typedef struct qn__part_range {
 
 qn__part_range qn__parts_range(const qn_parts *parts, uint32_t rank);
 
+/* How many ranks of this machine divide its memory. */
+uint32_t qn__parts_beside(const qn_parts *parts);
+
 /* How many ranks before `rank` are there: its place among those that are. */
 uint32_t qn__parts_place(const qn_parts *parts, uint32_t rank);
 

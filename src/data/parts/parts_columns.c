@@ -142,8 +142,10 @@ void qn__parts_colours(const qn_parts *parts, const qn__part_heads *heads, qn__p
 
 /* Memory or a file for the values of this rank. */
 static qn__table_space space_of(const qn_parts *parts, const qn_data_options *o) {
-    return (qn__table_space){
-        .no_file = o->no_cache == 1, .path = parts->name[parts->rank], .entry = ""};
+    return (qn__table_space){.no_file = o->no_cache == 1,
+                             .path = parts->name[parts->rank],
+                             .entry = "",
+                             .ranks = qn__parts_beside(parts)};
 }
 
 /* Values that may be written to: those of a caller are copied. A file that is used in its place has

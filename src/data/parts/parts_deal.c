@@ -128,6 +128,12 @@ uint32_t qn__parts_place(const qn_parts *parts, uint32_t rank) {
     return place;
 }
 
+uint32_t qn__parts_beside(const qn_parts *parts) {
+    uint32_t ranks;
+    qn_cluster_local(parts->cluster, NULL, &ranks);
+    return ranks;
+}
+
 /* Of a rank that has ended early the files are known where all others name the same ones. */
 static qn_status check_gone(const qn_parts *parts, qn_error *err) {
     uint32_t gone = 0;

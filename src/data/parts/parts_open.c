@@ -136,7 +136,7 @@ static qn_status read_again(qn_parts *parts, const qn__parts_lot *lot,
                             const qn_data_options *options, const qn__parts_again *again,
                             qn_error *err) {
     qn_data_options o = *options;
-    qn__part_reading reading = {.is_row = 0};
+    qn__part_reading reading = {.ranks = qn__parts_beside(parts)};
     qn__parts_know_tokenizer(parts, &o);
     if (again->real)
         o.task = "regress";

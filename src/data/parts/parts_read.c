@@ -143,7 +143,7 @@ static qn_status open_files(const qn_parts *parts, uint32_t rank, qn_data **out,
         o.expected_features = parts->own->features; /* also where images of this part are grey */
     if (!p->encloses && !o.no_cache)
         o.no_cache = QN__NO_ENTRY;
-    qn__part_reading reading = {.is_row = 0};
+    qn__part_reading reading = {.ranks = 1}; /* the others do not read now */
     qn__parts_know_tokenizer(parts, &o);
     if (status == QN_OK)
         status = qn__data_open_list(&list, &o, &reading, out, err);

@@ -524,7 +524,6 @@ static qn_status gather_digests(whole *w, qn_error *err) {
 
 /* Takes over `parts`, as the caller does. After the last agreement all ranks answer requests. */
 static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_error *err) {
-    uint32_t ranks = 1;
     const uint64_t number = qn__cluster_table(parts->cluster);
     whole *w = qn__alloc(1, sizeof *w, err);
     qn_status status = qn__parts_agree(parts, w ? check_kind(parts, err) : QN_MEMORY, err);
@@ -534,13 +533,15 @@ static qn_status make_table(qn_parts *parts, uint64_t kept, qn_data **out, qn_er
     }
     w->parts = parts;
     w->number = number;
-    qn_cluster_local(parts->cluster, NULL, &ranks);
     while (status == QN_OK && (status = gather_digests(w, err)) != QN_OK)
         if (!qn__parts_mend(parts, &status, err))
             break;
     if (status == QN_OK)
         status = qn__parts_agree(
-            parts, open_whole(w, kept ? kept : qn__available_memory() / 4 / ranks, out, err), err);
+            parts,
+            open_whole(w, kept ? kept : qn__available_memory() / 4 / qn__parts_beside(parts), out,
+                       err),
+            err);
     w->late_copies = parts->copies > 1 && qn__cluster_takes_history(parts->cluster);
     if (status == QN_OK && parts->copies > 1)
         status = qn__parts_agree(parts, w->late_copies ? QN_OK : copy_parts(w, err), err);

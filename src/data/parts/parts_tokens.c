@@ -45,6 +45,7 @@ void qn__part_tokens_begin(qn__part_tokens *t, const qn_parts *parts,
     *t = (qn__part_tokens){.parts = parts, .learns = qn__data_tokenizer_learns(options)};
     t->reading.user = t;
     t->reading.join = join;
+    t->reading.ranks = qn__parts_beside(parts);
 }
 
 qn_status qn__part_tokens_read(qn__part_tokens *t, qn_status status, qn_error *err) {
@@ -252,6 +253,7 @@ qn_status qn__part_row_cut(const qn_parts *parts, uint32_t rank, const qn_data_o
         .no_file = options->no_cache == 1,
         .path = parts->name[rank],
         .entry = "",
+        .ranks = qn__parts_beside(parts),
         .before =
             data->in_file ? (uint64_t)(data->values - qn__mapped_file_bytes(data->in_file)) : 0};
     data->buffer = &space;

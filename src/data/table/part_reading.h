@@ -12,6 +12,7 @@ typedef struct qn__part_reading {
     /* Collective: adds what all ranks counted for a tokenizer to `counts`. `status` is what this
      * rank's counting gave. Fails on all ranks alike. */
     qn_status (*join)(void *user, struct qn__word_table *counts, qn_status status, qn_error *err);
+    uint32_t ranks; /* of this machine, of which each reads a part */
     /* Set while it is read: */
     int is_row;         /* 1: it is one row of tokens, which is not cut into items yet */
     uint64_t documents; /* of the row; 0: of numbers */
@@ -24,6 +25,11 @@ typedef struct qn__part_reading {
 static inline void qn__part_is_empty(qn__part_reading *part) {
     if (part)
         part->is_empty = 1;
+}
+
+/* As of qn__table_space. */
+static inline uint32_t qn__part_ranks(const qn__part_reading *part) {
+    return part ? part->ranks : 0;
 }
 
 #endif

@@ -63,6 +63,11 @@ static void release_space(qn_data *data) {
     data->in_file = NULL;
 }
 
+/* What may be used without a file; see the head of table_space.h. */
+static uint64_t memory_for(const qn__table_space *buffer, uint64_t available) {
+    return available / 2 / (buffer->ranks ? buffer->ranks : 1);
+}
+
 qn_status qn__table_space_make(qn_data *data, qn_error *err) {
     const qn__table_space *buffer = data->buffer;
     uint64_t bytes;
@@ -71,14 +76,15 @@ qn_status qn__table_space_make(qn_data *data, qn_error *err) {
         bytes > SIZE_MAX / 4)
         return make_in_memory(data, err);
     const uint64_t available = bytes < LEAST ? UINT64_MAX : qn__available_memory();
-    if (bytes <= available / 2 && make_in_memory(data, NULL) == QN_OK)
+    const uint64_t few = memory_for(buffer, available);
+    if (bytes <= few && make_in_memory(data, NULL) == QN_OK)
         return QN_OK;
     qn_error why = {.what = ""};
     if (!buffer->no_file && make_in_file(data, bytes, &why) == QN_OK)
         return QN_OK;
-    if (bytes <= available / 2)
+    if (bytes <= few)
         return refuse(data, bytes, qn__available_memory(), buffer->no_file ? "" : why.what, err);
-    if (bytes <= available)
+    if (bytes <= (buffer->ranks ? available / 3 * 2 : available))
         return make_in_memory(data, err);
     return refuse(data, bytes, available, buffer->no_file ? "" : why.what, err);
 }
@@ -90,7 +96,7 @@ int qn__table_space_borrow(qn_data *data, int file, const struct stat *seen, uin
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || !data->buffer || file < 0 || begin % size ||
         __builtin_mul_overflow(data->items, (uint64_t)qn__data_stride(data), &bytes) ||
         __builtin_add_overflow(bytes, begin, &end) || end > SIZE_MAX / 4 || bytes < LEAST ||
-        bytes <= qn__available_memory() / 2 ||
+        bytes <= memory_for(data->buffer, qn__available_memory()) ||
         qn__mapped_file_borrow(file, seen, data->buffer->path, (size_t)end, &mapped, NULL) != QN_OK)
         return 0;
     release_space(data);

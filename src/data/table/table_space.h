@@ -2,7 +2,11 @@
  *
  * A file is used where the values would take more than half of the available memory. The system
  * writes its pages to the disk when it needs their memory, so such a table may be larger than
- * memory. It becomes the entry of the cache (table_cache.h), or is removed with the table. */
+ * memory. It becomes the entry of the cache (table_cache.h), or is removed with the table.
+ *
+ * Of a part, the other ranks of the machine have theirs at the same time, and the work with it
+ * needs memory for items of others. So the ranks divide the available memory, and where there is to
+ * be no file, a part takes at most two thirds of it. */
 #ifndef QN_DATA_TABLE_TABLE_SPACE_H
 #define QN_DATA_TABLE_TABLE_SPACE_H
 
@@ -15,6 +19,7 @@ typedef struct qn__table_space {
     const char *path;  /* what is read, for messages */
     const char *entry; /* the name of the entry that the table may replace; "": none */
     uint64_t before;   /* bytes in the file before the values, a multiple of 64 */
+    uint32_t ranks;    /* of this machine, of which each has a part; 0: it is not a part */
 } qn__table_space;
 
 /* Space for the values of data->items items of the type and the features that `data` has, all
