@@ -158,6 +158,8 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_request_save(t, begun);
     qn__cluster_ask_door(t->cluster);
     qn__train_giving_end(t, 0);
+    if (qn__team_save_due(job->team))
+        qn__train_giving_keep(t);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status == QN_OK && t->each.take && job->step > at)
         status = tell_step(t, err);
@@ -172,6 +174,8 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     if (t->done.steps == 1)
         t->clock.first_step = now;
     report_step(t, now);
+    if (job->step % job->steps_per_epoch == 0 || (t->cluster && qn__cluster_saving(t->cluster)))
+        qn__train_giving_keep(t);
     if (job->step % job->steps_per_epoch == 0)
         status = end_epoch(t, err);
     if (status == QN_OK && job->step < job->steps)
@@ -258,6 +262,7 @@ static qn_status run(qn_train *t, qn_error *err) {
     begin_stretch(t, begun);
     while (status == QN_OK && job->step < job->steps && !stopping(t))
         status = one_step(t, err);
+    qn__train_giving_keep(t);
     if (status == QN_OK)
         status = t->failed = qn__train_job_flush(job, err); /* for a run that was stopped midway */
     qn__cluster_close_door(t->cluster);

@@ -1,6 +1,7 @@
-/* The state of a run on its way to a rank that has joined. One of the others keeps a copy of it,
- * and all go on with their steps. The rank that joins takes part in these without a share, and
- * makes up for them when it has the state (team/team_follow.c). */
+/* The state of a run on its way to a rank that has joined. One of the others gives it, and all go
+ * on with their steps. The rank that joins takes part in these without a share, and makes up for
+ * them when it has the state (team/team_follow.c). The state that is given is the host's copy; the
+ * rank copies it once more when something else is about to be written there. */
 #include "base/memory.h"
 #include "base/system/float_state.h"
 #include "base/system/threads.h"
@@ -16,9 +17,10 @@ struct qn__giving {
     qn_train *train;
     qn__items *items;
     /* The rank that gives: */
-    unsigned char *state;
-    size_t bytes;
-    atomic_int given; /* 1: all was asked for */
+    pthread_mutex_t lock; /* for `state` */
+    unsigned char *state; /* a copy; NULL: it is in the arrays of the training */
+    uint64_t each, bytes; /* of an array, and of all; 0 where nothing is given */
+    atomic_int given;     /* 1: all was asked for */
     /* The rank that gets: */
     uint32_t from;
     int gets, started; /* started: the thread */
@@ -34,23 +36,42 @@ static qn_status reach(void *user, uint32_t part, qn_error *err) {
     return qn__fail(err, QN_IO, "another rank gives the state");
 }
 
+static void copy_in_place(const qn__giving *g, uint64_t offset, uint64_t bytes, uint8_t *to) {
+    for (uint64_t done = 0, more; done < bytes; done += more) {
+        const uint64_t at = offset + done, within = at % g->each;
+        const float *array = qn__train_position_array(g->train, (int)(at / g->each));
+        more = g->each - within < bytes - done ? g->each - within : bytes - done;
+        memcpy(to + done, (const uint8_t *)array + within, more);
+    }
+}
+
 static int copy(void *user, uint32_t part, const qn__item_piece *piece, void *to) {
     qn__giving *g = user;
     (void)part;
     if (piece->offset > g->bytes || piece->bytes > g->bytes - piece->offset)
         return 0;
-    memcpy(to, g->state + piece->offset, piece->bytes);
+    pthread_mutex_lock(&g->lock);
+    if (g->state)
+        memcpy(to, g->state + piece->offset, piece->bytes);
+    else
+        copy_in_place(g, piece->offset, piece->bytes, to);
+    pthread_mutex_unlock(&g->lock);
     if (piece->offset + piece->bytes == g->bytes)
         atomic_store(&g->given, 1);
     return 1;
 }
 
-static qn_status begin(qn_train *t, qn_error *err) {
+/* `gives`: to others. */
+static qn_status begin(qn_train *t, int gives, qn_error *err) {
     qn__giving *g = t->giving = qn__alloc(1, sizeof *g, err);
     if (!g)
         return QN_MEMORY;
     const qn__item_holder holder = {.user = g, .reach = reach, .copy = copy};
+    pthread_mutex_init(&g->lock, NULL);
     g->train = t;
+    g->each = t->job.program.parameters * sizeof(float);
+    for (int i = 0; gives && qn__train_position_array(t, i); ++i)
+        g->bytes += g->each;
     return qn__items_create(t->cluster, TABLES + t->job.step, &holder, &g->items, err);
 }
 
@@ -60,6 +81,7 @@ static void end(qn_train *t) {
     if (g->started)
         pthread_join(g->thread, NULL);
     qn__items_destroy(g->items);
+    pthread_mutex_destroy(&g->lock);
     qn__free(g->state);
     qn__free(g);
 }
@@ -73,23 +95,29 @@ void qn__train_giving_end(qn_train *t, int all) {
  */
 
 qn_status qn__train_give(qn_train *t, qn_error *err) {
-    const size_t bytes = qn__train_position_bytes(t);
-    unsigned char *state = qn__alloc(bytes, 1, err);
-    if (!state)
-        return QN_MEMORY;
     qn_status status = qn__train_job_pull(&t->job, err);
-    if (status == QN_OK) {
-        qn__train_position_pack(t, 1, state);
-        status = begin(t, err);
-    }
-    if (status == QN_OK) {
-        t->giving->bytes = bytes;
-        t->giving->state = state;
-        return QN_OK;
-    }
-    qn__free(state);
-    qn__train_giving_end(t, 1);
+    if (status == QN_OK)
+        status = begin(t, 1, err);
+    if (status != QN_OK)
+        qn__train_giving_end(t, 1);
+    else if (t->job.features)
+        qn__train_giving_keep(t);
     return status;
+}
+
+void qn__train_giving_keep(qn_train *t) {
+    qn__giving *g = t->giving;
+    if (!g || g->bytes == 0 || g->state || atomic_load(&g->given))
+        return;
+    unsigned char *state = qn__alloc(g->bytes, 1, NULL);
+    if (!state) { /* who gets it has to leave */
+        qn__train_giving_end(t, 1);
+        return;
+    }
+    copy_in_place(g, 0, g->bytes, state);
+    pthread_mutex_lock(&g->lock);
+    g->state = state;
+    pthread_mutex_unlock(&g->lock);
 }
 
 /* ------------------------------------------------------------------------------ the rank that gets
@@ -97,13 +125,12 @@ qn_status qn__train_give(qn_train *t, qn_error *err) {
 
 static void *get_all(void *user) {
     qn__giving *g = user;
-    const uint64_t bytes = g->train->job.program.parameters * sizeof(float);
-    uint64_t at = qn__train_position_head();
+    uint64_t at = 0;
     float *array;
     qn__float_state_set();
     for (int i = 0; g->status == QN_OK && (array = qn__train_position_array(g->train, i)); ++i) {
-        g->status = qn__items_fetch(g->items, g->from, 0, at, bytes, array, &g->error);
-        at += bytes;
+        g->status = qn__items_fetch(g->items, g->from, 0, at, g->each, array, &g->error);
+        at += g->each;
     }
     atomic_store(&g->ended, 1);
     return NULL;
@@ -125,14 +152,14 @@ static qn_status arrived(void *user, int wait, int *is, qn_error *err) {
     if (status == QN_OK)
         return QN_OK;
     qn__cluster_withdraw(t->cluster);
-    return qn__fail(err, QN_CLUSTER, "this rank has to leave: it did not get the state: %.300s",
-                    why.what);
+    qn__fail(err, QN_CLUSTER, "this rank has to leave: it did not get the state: %.300s", why.what);
+    return qn__remedy(err, QN_CLUSTER, "start it again");
 }
 
 qn_status qn__train_get(qn_train *t, uint32_t from, qn_error *err) {
     const qn__arrival arrival = {t, arrived};
     int is;
-    qn_status status = begin(t, err);
+    qn_status status = begin(t, 0, err);
     /* Outputs that are kept are computed with the state. */
     if (status == QN_OK && !t->job.features)
         status = qn__train_job_push(&t->job, err);

@@ -289,10 +289,11 @@ float *qn__train_position_array(const qn_train *train, int i);
 
 /* trainer_giving.c: the arrays of the state, which a rank that joins gets while the others go on.
  * Begins to give them, those of now; QN_MEMORY. Begins to get them from rank `from`, which has said
- * so: the job follows the steps until they are here. Waits for them. Ends it, where nothing is left
- * to give (`all` 0) or in any case. */
+ * so: the job follows the steps until they are here. Before the host's copy of the state changes:
+ * keeps what is given. Ends it, where nothing is left to give (`all` 0) or in any case. */
 qn_status qn__train_give(qn_train *train, qn_error *err);
 qn_status qn__train_get(qn_train *train, uint32_t from, qn_error *err);
+void qn__train_giving_keep(qn_train *train);
 void qn__train_giving_end(qn_train *train, int all);
 
 /* trainer_join.c: begins to let ranks in, where the job allows that; collective between two steps,
