@@ -58,8 +58,7 @@ QN_WITH_BYTES static inline __m512i bytes_at(const unsigned char *places, __m512
 }
 
 QN_WITH_BYTES static inline void put_group(__m512i word, uint32_t bits, unsigned char *to) {
-    const __m512i all = _mm512_set1_epi64(-1);
-    word = _mm512_and_si512(word, _mm512_srl_epi64(all, _mm_cvtsi32_si128(64 - (int)bits)));
+    word = _mm512_and_si512(word, _mm512_set1_epi64((int64_t)(UINT64_MAX >> (64 - bits))));
     word = _mm512_sllv_epi64(word, first_bits(bits));
     _mm512_storeu_si512(
         to, _mm512_or_si512(bytes_at(place[bits].even, word), bytes_at(place[bits].odd, word)));
@@ -92,21 +91,31 @@ QN_WITH_BYTES static inline int as_floats(__m512i word, __m512i *field, uint32_t
     return 1;
 }
 
+/* The bits that any of eight words has, of two groups at once. */
+QN_WITH_BYTES static inline void any_bits(__m512i a, __m512i b, uint64_t *in_a, uint64_t *in_b) {
+    const __m512i four = _mm512_or_si512(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    const __m256i two =
+        _mm256_or_si256(_mm512_castsi512_si256(four), _mm512_extracti64x4_epi64(four, 1));
+    const __m128i one = _mm_or_si128(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
+    *in_a = (uint64_t)_mm_cvtsi128_si64(one);
+    *in_b = (uint64_t)_mm_extract_epi64(one, 1);
+}
+
 QN_WITH_BYTES size_t qn__words_pack_wide(const int64_t *from, size_t groups, int rounds,
                                          unsigned char *to) {
     unsigned char *const begin = to;
     for (; groups > 0; --groups, from += GROUP) {
         const __m512i word = load(from);
         const __m512i change = _mm512_xor_si512(word, _mm512_slli_epi64(word, 1));
-        const uint64_t any = (uint64_t)_mm512_reduce_or_epi64(word);
+        uint64_t any, changes;
         uint32_t float_bits, base;
         __m512i field;
-        to[0] = to[1] = 0;
+        any_bits(word, change, &any, &changes);
         if (any == 0) {
+            to[0] = to[1] = 0;
             to += HEAD;
             continue;
         }
-        const uint64_t changes = (uint64_t)_mm512_reduce_or_epi64(change);
         const uint32_t shift = (uint32_t)__builtin_ctzll(any);
         uint32_t bits = qn__words_bits(64 - (uint32_t)__builtin_clzll(changes) - shift);
         if (rounds && bits > QN__WORDS_FLOAT_LEAST && as_floats(word, &field, &float_bits, &base) &&
@@ -115,7 +124,7 @@ QN_WITH_BYTES size_t qn__words_pack_wide(const int64_t *from, size_t groups, int
             to[0] = (unsigned char)(QN__WORDS_FLOATS + bits);
             to[1] = (unsigned char)base;
         } else {
-            field = _mm512_srl_epi64(word, _mm_cvtsi32_si128((int)shift));
+            field = _mm512_srlv_epi64(word, _mm512_set1_epi64(shift));
             to[0] = (unsigned char)bits;
             to[1] = (unsigned char)shift;
         }
