@@ -72,14 +72,14 @@ static void open_joint(qn__team *t, uint64_t set, const qn__device_table *kind) 
     tell(t, text);
 }
 
+int qn__team_joint_is_new(const qn__team *t, uint64_t set) {
+    return t->joint.set != set && !t->joint.refused && qn__many(set) &&
+           t->joint.tries < MOST_TRIES && kind_of(t, set);
+}
+
 void qn__team_joint_choose(qn__team *t, uint64_t set) {
-    if (t->joint.set == set || t->joint.refused || !qn__many(set) || t->joint.tries == MOST_TRIES)
-        return;
-    const qn__device_table *kind = kind_of(t, set);
-    if (!kind)
-        return;
     qn__team_joint_close(t);
-    open_joint(t, set, kind);
+    open_joint(t, set, kind_of(t, set));
 }
 
 int qn__team_joint_add(qn__team *t, uint64_t set) {

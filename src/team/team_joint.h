@@ -5,8 +5,10 @@
 
 #include "team/team_state.h"
 
-/* Prepares the members of the set to add up their sums themselves, if they can and are faster so.
- * It costs time when the set is another one than before. */
+/* Whether the members of the set may be able to add up their sums themselves, and were not tried.
+ */
+int qn__team_joint_is_new(const qn__team *team, uint64_t set);
+/* Tries them: they are open if they can and are faster so. No step is under way. */
 void qn__team_joint_choose(qn__team *team, uint64_t set);
 int qn__team_joint_is_open(const qn__team *team, uint64_t set);
 

@@ -154,12 +154,24 @@ static qn_status open_account(qn__team *t, uint32_t epoch, qn_error *err) {
     return status;
 }
 
+/* Other devices than before may add up their sums themselves: they are tried once no step is under
+ * way. Its time does not count for the choice of the set. */
+static qn_status prepare_joint(qn__team *t, uint64_t set, qn_error *err) {
+    if (t->cluster || t->program->clip != 0.0f || !qn__team_joint_is_new(t, set))
+        return QN_OK;
+    const qn_status status = qn__team_wait(t, 0, err);
+    if (status == QN_OK)
+        qn__team_joint_choose(t, set);
+    return status;
+}
+
 /* One attempt at the step on the team's version. QN_DEVICE if a member was lost and it has to be
  * repeated. */
 static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
     const uint64_t set = who(t, step);
-    if (!t->cluster && t->program->clip == 0.0f)
-        qn__team_joint_choose(t, set);
+    qn_status status = prepare_joint(t, set, err);
+    if (status != QN_OK)
+        return status;
     const double asked = qn__now();
     const uint32_t first = (uint32_t)__builtin_ctzll(set);
     /* This rank alone repeats a step that was done before and lost. */
@@ -168,7 +180,7 @@ static qn_status attempt(qn__team *t, const qn__step *step, qn_error *err) {
      * are computed. */
     const int sums = t->program->clip != 0.0f || step->batch->items > qn__program_part(t->program);
     const int lone = !qn__many(set) && t->member[first].device->train_step && alone && !sums;
-    qn_status status = open_account(t, step->batch->epoch, err);
+    status = open_account(t, step->batch->epoch, err);
     if (status == QN_OK)
         status = qn__team_wait(t, lone ? set : 0, err);
     if (status == QN_OK && !t->following.on)
