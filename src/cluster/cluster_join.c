@@ -147,10 +147,7 @@ static qn_status take(change *j, qn_error *err) {
     c->commons = j->commons;
     j->commons = NULL;
     qn__reducer_close(old);
-    for (qn__commons *past = c->commons->before; past; past = past->before) {
-        qn__common_forget(&past->common[0]);
-        qn__common_forget(&past->common[1]);
-    }
+    qn__cluster_forget(c);
     c->id = invitation->id;
     c->reserved = 0;
     c->quiet = 0;

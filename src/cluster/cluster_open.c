@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/system/float_state.h"
+#include "base/system/threads.h"
 #include "base/system/timeouts.h"
 #include "cluster/cluster_state.h"
 #include "cluster/transport/wire.h"
@@ -313,6 +314,28 @@ void qn__commons_close(qn__commons *commons) {
     }
 }
 
+static void *forget_past(void *user) {
+    qn__float_state_set();
+    for (qn__commons *past = user; past; past = past->before) {
+        qn__common_forget(&past->common[0]);
+        qn__common_forget(&past->common[1]);
+    }
+    return NULL;
+}
+
+static void await_forgetting(qn_cluster *c) {
+    if (c->forgetting)
+        pthread_join(c->forgets, NULL);
+    c->forgetting = 0;
+}
+
+void qn__cluster_forget(qn_cluster *c) {
+    await_forgetting(c);
+    c->forgetting = qn__thread_start(&c->forgets, NULL, forget_past, c->commons->before) == 0;
+    if (!c->forgetting)
+        forget_past(c->commons->before);
+}
+
 qn_status qn__cluster_prepare(qn_cluster *c, qn__transport *transport, const qn__ranks *present,
                               qn__commons **out, qn_error *err) {
     qn__reducer *next = &c->slot[c->reducer == &c->slot[0]];
@@ -413,6 +436,7 @@ void qn_cluster_leave(qn_cluster *c) {
     qn__rendezvous_end(&c->rendezvous);
     if (open)
         qn__reducer_close(c->reducer);
+    await_forgetting(c);
     qn__commons_close(c->commons);
     qn__text_release(&c->agreed);
     qn__free(c->machine);

@@ -24,6 +24,8 @@ struct qn_cluster {
     qn__reducer slot[2]; /* one is in use; the other is made while a rank joins */
     qn__reducer *_Atomic reducer;
     qn__commons *commons;
+    pthread_t forgets; /* the thread that frees memory of past reductions */
+    int forgetting;
     int shared; /* the second of these is in use */
     int quiet;  /* notes are not reported, because this rank leaves old connections */
     double patience;
@@ -59,6 +61,8 @@ qn_status qn__cluster_prepare(qn_cluster *c, qn__transport *transport, const qn_
 /* Begins to receive, and makes the first reduction. */
 qn_status qn__cluster_start(qn_cluster *c, qn_error *err);
 void qn__commons_close(qn__commons *commons);
+/* Frees the memory of reductions before the last rank joined, meanwhile. */
+void qn__cluster_forget(qn_cluster *c);
 /* Before the old connections end; nothing comes from them any more. */
 void qn__cluster_renew_listeners(qn_cluster *c);
 
