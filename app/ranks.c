@@ -328,8 +328,8 @@ static void say_own_part(const qn_error *err) {
     if (strncmp(part, " (and ", 6) == 0 && strchr(part, ')'))
         part = strchr(part, ')') + 1;
     char text[sizeof err->what + sizeof err->where + 4];
-    snprintf(text, sizeof text, err->where[0] ? "%s (%s)" : "%s", part + strspn(part, ": "),
-             err->where);
+    const int told = !err->where[0] || strstr(part, err->where);
+    snprintf(text, sizeof text, told ? "%s" : "%s (%s)", part + strspn(part, ": "), err->where);
     message_aside(text, "");
 }
 

@@ -198,7 +198,8 @@ def test_nobody_has_the_files_of_a_killed_rank(quern, run_quern, images, tmp_pat
         return
     assert [code for code, _, _ in done] == [1, -9, 1]
     assert "is gone, and no other rank can read its part" in said
-    assert str(tmp_path / "x1.npy") in said
+    assert str(tmp_path / "x1.npy") in said and "put the files of all parts where every rank can read them" in said
+    assert all(err.count(f"({tmp_path}/x1.npy)") < 2 for _, _, err in done)
     assert ("there is no such file" if what == "gone" else "not those that the rank had") in said
     assert not (tmp_path / "m").exists()
 

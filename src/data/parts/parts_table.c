@@ -174,17 +174,23 @@ static void fetch_array(filling *f, uint32_t k, uint64_t from, uint64_t end, uin
     }
 }
 
+/* Rows that could not be got: `status`, with what to do. */
+static qn_status advise(const qn_parts *parts, qn_status status, qn_error *err) {
+    if (status == QN_IO)
+        qn__remedy(
+            err, QN_IO,
+            parts->given
+                ? "start again, or give files as parts that every rank can read"
+                : "put the files of all parts where every rank can read them, or start again");
+    return status;
+}
+
 /* Rows that could not be got, for whatever reason, end the job of all ranks at its next collective
  * call. Such a call lies before each model and checkpoint that is written. */
 static qn_status end_job(const whole *w, qn_status status, qn_error *err) {
     if (status == QN_OK)
         return QN_OK;
-    if (status == QN_IO)
-        qn__remedy(
-            err, QN_IO,
-            w->parts->given
-                ? "start again, or give files as parts that every rank can read"
-                : "put the files of all parts where every rank can read them, or start again");
+    advise(w->parts, status, err);
     qn_error copy = *err;
     qn__cluster_fail(w->parts->cluster, &copy);
     return status;
@@ -416,7 +422,7 @@ static qn_status copy_parts(whole *w, qn_error *err) {
         qn_data *copy = NULL;
         if (parts->first[part] == parts->first[part + 1])
             continue;
-        status = qn__parts_copy(w->items, parts, part, w->array, &copy, err);
+        status = advise(parts, qn__parts_copy(w->items, parts, part, w->array, &copy, err), err);
         if (status == QN_OK && copy->window)
             number_windows(copy->window, copy->items, 0 - parts->text[part]);
         if (status == QN_OK)
