@@ -27,6 +27,8 @@ LENGTH = struct.Struct("<Q")
 # Seconds for which a driver waits for the other ranks when one has the result. Engines may take minutes
 # until they notice that a machine is gone.
 GRACE = 30
+# Seconds for which a rank that is started again waits to be let in by the others.
+DOOR = 30
 _CODE = "import sys; sys.path = [sys.argv[1]] + [p for p in sys.path if p]; from quern import _rank; _rank.main()"
 
 
@@ -52,7 +54,7 @@ class Task(NamedTuple):
 
     `arrays` says of which kind the parts of all ranks are. `options` are those of `quern.train`, with
     `copies` and `part_cache` of `quern.Parts`. `fit` is an estimator of `quern.estimator` where one is
-    trained, with all that the whole decides.
+    trained, with all that the whole decides. `again`: the rank has died, and joins the others.
     """
 
     name: str  # of the run
@@ -64,6 +66,7 @@ class Task(NamedTuple):
     arrays: bool
     options: dict
     fit: Any = None
+    again: bool = False
 
 
 class Result(NamedTuple):
@@ -151,7 +154,7 @@ def _joined(arrays):
     return np.concatenate([np.asarray(part) for part in arrays])
 
 
-def save(folder, chunks):
+def save(folder, chunks, lost=None):
     """Writes the rows of a rank into a new folder below `folder`, in the order of the chunks.
 
     Parameters
@@ -161,6 +164,9 @@ def save(folder, chunks):
     chunks : list
         Frames of pandas, tables or batches of Arrow. Or of arrays: tuples of values, labels and
         weights, of which the last two may be None.
+    lost : Part, optional
+        That of a rank which has died, and whose rows these are. The other ranks know the path of its
+        file: this one has the same, and is written if it is not there.
 
     Returns
     -------
@@ -169,11 +175,16 @@ def save(folder, chunks):
     chunks = [chunk for chunk in chunks if _rows(chunk[0] if isinstance(chunk, tuple) else chunk)]
     if not chunks:
         return Part()
-    own = tempfile.mkdtemp(prefix="quern-part-", dir=folder)
+    if lost and os.path.exists(lost.table or lost.arrays):
+        return lost
+    own = lost.folder if lost else tempfile.mkdtemp(prefix="quern-part-", dir=folder)
+    os.makedirs(own, exist_ok=True)
     try:
         if not isinstance(chunks[0], tuple):
             path = os.path.join(own, "part.arrow")
-            return Part(own, table=path, rows=_write_table(path, chunks))
+            rows = _write_table(path + ".new", chunks)
+            os.rename(path + ".new", path)
+            return Part(own, table=path, rows=rows)
         path = os.path.join(own, "part.pickle")
         values = tuple(map(_joined, zip(*chunks)))
         with open(path, "wb") as file:
@@ -309,6 +320,27 @@ def outcome(results, failures):
     raise min(failures, key=lambda failure: isinstance(failure, (ClusterError, FileError)))  # others have left
 
 
+class Restarts:
+    """Which ranks of an attempt have died and are started again, each as often as `most`. Rank 0 lets the
+    others in, so it is not."""
+
+    def __init__(self, most):
+        self.most, self.times = most, {}
+
+    def may(self, rank, failure):
+        """Whether the rank, which has ended so, is started again. It is counted then. One that was not let in
+        in time tries again."""
+        lost = isinstance(failure, (Lost, ClusterError) if rank in self.times else Lost)
+        if rank == 0 or not lost or self.times.get(rank, 0) >= self.most:
+            return False
+        self.times[rank] = self.times.get(rank, 0) + 1
+        return True
+
+    def all(self, ranks):
+        """Whether each of these was started again: nobody waits for them when there is a result."""
+        return all(rank in self.times for rank in ranks)
+
+
 class Late:
     """Whether those that a driver still waits for have had `GRACE` seconds since the first result."""
 
@@ -322,12 +354,20 @@ class Late:
 
 
 class Epochs:
-    """Calls a function with each epoch once, also after a restart."""
+    """Calls a function with each epoch once, also after a restart, and another one with the notes of all ranks."""
 
-    def __init__(self, on_epoch):
-        self.on_epoch, self.last = on_epoch, (0, 0)
+    def __init__(self, on_epoch, on_note):
+        self.on_epoch, self.on_note, self.last = on_epoch, on_note, (0, 0)
+
+    def hear(self, kind, value):
+        """What a rank tells: "epoch" and an `Epoch`, or "note" and a text."""
+        if kind == "epoch":
+            self.call(value)
+        elif kind == "note" and self.on_note:
+            self.on_note(value)
 
     def call(self, epoch):
+        """The next epoch."""
         place = epoch.stage, epoch.epoch
         if self.on_epoch and place > self.last:
             self.last = place

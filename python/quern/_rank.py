@@ -47,8 +47,9 @@ def _told(failure):
 
 
 def _trained(task, tell):
-    ranks.join(task.meet, ranks=task.ranks, rank=task.rank, key=task.key)
     told = {"on_note": lambda text: tell("note", text)}
+    ranks.join(task.meet, ranks=task.ranks, rank=task.rank, key=task.key,
+               meet_timeout=_engine.DOOR if task.again else 0, **told)
     if ranks.is_writer():
         told["on_epoch"] = lambda epoch: tell("epoch", epoch)
     how = {word: task.options.pop(word) for word in ("copies", "part_cache") if word in task.options}

@@ -27,8 +27,8 @@ __all__ = ["Classifier", "Regressor", "predict", "train"]
 TOPIC = "quern"
 
 
-def train(client, data, labels=None, weights=None, *, workers=None, folder=None, on_epoch=None, max_restarts=3,
-          copies=1, part_cache=0, **options):
+def train(client, data, labels=None, weights=None, *, workers=None, folder=None, on_epoch=None, on_note=None,
+          max_restarts=3, copies=1, part_cache=0, **options):
     """Trains a network on the rows of a Dask collection, with every worker as a rank.
 
     The model has the bytes that `quern.train` makes of ``data.compute()``: the rows are in the order
@@ -51,9 +51,12 @@ def train(client, data, labels=None, weights=None, *, workers=None, folder=None,
         that all workers reach the others read the rows of a worker that dies, and go on.
     on_epoch : callable, optional
         Called in this process with an `Epoch` after each.
+    on_note : callable, optional
+        Called in this process with messages of the ranks, such as which of them died or joined.
     max_restarts : int
-        How often all begin again when a worker has died whose rows the others do not have. With
-        ``checkpoint="FOLDER"``, which all workers reach, they continue from there.
+        How often a rank whose worker has died is started again, on a worker that has come meanwhile, if
+        the others have its rows and go on: they let it in. How often all begin again when they do not
+        have its rows. With ``checkpoint="FOLDER"``, which all workers reach, they continue from there.
     copies : int
         How many workers have the rows of each. With 2 one may die, and the others go on, wherever its
         file was.
@@ -72,7 +75,7 @@ def train(client, data, labels=None, weights=None, *, workers=None, folder=None,
             options[word] = _computed(options[word])
     pieces = _pieces(data, labels, weights)
     options.update(copies=copies, part_cache=part_cache)
-    return _train(_client(client), pieces, options, workers, folder, on_epoch, max_restarts)
+    return _train(_client(client), pieces, options, workers, folder, _Epochs(on_epoch, on_note), max_restarts)
 
 
 def predict(model, data, *, outputs=False, **options):
@@ -138,12 +141,12 @@ def _pieces(data, labels, weights):
     return list(zip(*columns))
 
 
-def _save(folder, width, *columns):
+def _save(folder, width, *columns, lost=None):
     """In a worker: the partitions of its rank as a file. A row of `width` is a frame, or values with
-    labels and weights."""
+    labels and weights. `lost` is the file of the worker that had the rank before."""
     worker = distributed.get_worker()
     chunks = list(columns[0]) if width == 1 else [(*row, None, None)[:3] for row in zip(*columns)]
-    return _engine.save(folder or worker.local_directory, chunks)
+    return _engine.save(folder or worker.local_directory, chunks, lost)
 
 
 def _address():
@@ -163,6 +166,15 @@ def _rank(task):
     return _engine.run(task, told)
 
 
+def _rank_elsewhere(task, *rows):
+    """In a worker that takes the rank of one that is gone: writes its rows first, `rows` are those of `_save`."""
+    part = _save(*rows, lost=task.part)
+    try:
+        return _rank(task)
+    finally:
+        part.remove()
+
+
 def _event(kind, value):
     if kind != "epoch":
         return {kind: value}
@@ -176,42 +188,43 @@ def _epoch(event):
 # ------------------------------------------------------------------------------------- the course of a training
 
 class _Epochs(_engine.Epochs):
-    """The epochs of a run, as the workers tell them; `on_epoch` is called on the thread that waits."""
+    """The epochs of a run, as the workers tell them; what is called is called on the thread that waits."""
 
-    def __init__(self, client, name, on_epoch):
-        super().__init__(on_epoch)
+    def begin(self, client, name):
         self.client, self.name, self.told = client, name, queue.SimpleQueue()
-        if on_epoch:
-            client.subscribe_topic(TOPIC, self._hear)
+        if self.on_epoch or self.on_note:
+            client.subscribe_topic(TOPIC, self._take)
 
-    def _hear(self, event):
-        if event[1]["run"] == self.name and "epoch" in event[1]:
-            self.told.put(_epoch(event[1]))
+    def _take(self, event):
+        if event[1]["run"] == self.name:
+            is_epoch = "epoch" in event[1]
+            self.told.put(("epoch", _epoch(event[1])) if is_epoch else ("note", event[1]["note"]))
 
-    def hear(self):
+    def hear_all(self):
         while not self.told.empty():
-            self.call(self.told.get())
+            self.hear(*self.told.get())
 
     def end(self, history):
-        if self.on_epoch:
+        if self.on_epoch or self.on_note:
             self.client.unsubscribe_topic(TOPIC)
-            self.hear()
+            self.hear_all()
         super().end(history)
 
 
-def _train(client, pieces, options, workers, folder, on_epoch, max_restarts, fit=None):
+def _train(client, pieces, options, workers, folder, epochs, max_restarts, fit=None):
     """The result of all ranks."""
     flat = client.compute([piece for row in pieces for piece in row if piece is not None])
     rest = iter(flat)
     pieces = [tuple(None if piece is None else next(rest) for piece in row) for row in pieces]
     name = secrets.token_hex(8)
-    epochs = _Epochs(client, name, on_epoch)
+    epochs.begin(client, name)
     result = None
     try:
         for _ in range(1 + max_restarts):
             distributed.wait(flat)
             client.gather([future for future in flat if future.status == "error"])  # raises
-            result = _once(client, name, pieces, options, workers, folder, epochs.hear, fit)
+            result = _once(client, name, pieces, options, workers, folder, epochs.hear_all, fit,
+                           _engine.Restarts(max_restarts))
             if result is not None:
                 return result.load()
             options = {**options, "resume": True} if options.get("checkpoint") else options
@@ -221,7 +234,7 @@ def _train(client, pieces, options, workers, folder, on_epoch, max_restarts, fit
                        "look into the logs of the workers: memory may be short")
 
 
-def _once(client, name, pieces, options, workers, folder, call, fit):
+def _once(client, name, pieces, options, workers, folder, call, fit, restarts):
     """The result of one attempt; None: a worker has died, and its rows with it."""
     there = sorted(client.has_what())
     if workers is not None:
@@ -232,14 +245,17 @@ def _once(client, name, pieces, options, workers, folder, call, fit):
     has = client.who_has([row[0] for row in pieces])
     dealt = _engine.contiguous([next(iter(has.get(row[0].key, ())), None) for row in pieces], there)
 
+    def one(function, worker, words):
+        return client.submit(function, *words, workers=[worker], allow_other_workers=False, pure=False)
+
     def each(function, arguments):
-        return {client.submit(function, *words, workers=[worker], allow_other_workers=False, pure=False): worker
-                for (worker, _), words in zip(dealt, arguments)}
+        return {one(function, worker, words): worker for (worker, _), words in zip(dealt, arguments)}
 
     parts, ranks = {}, {}
     try:
         with distributed.MultiLock([f"quern {worker}" for worker in there], client=client):
-            parts = each(_save, [(folder, len(pieces[0]), *_columns(pieces[run.start:run.stop])) for _, run in dealt])
+            rows = [(folder, len(pieces[0]), *_columns(pieces[run.start:run.stop])) for _, run in dealt]
+            parts = each(_save, rows)
             saved, failures = _settled(client, parts, call)
             if failures:
                 return _engine.outcome([], failures)
@@ -249,9 +265,16 @@ def _once(client, name, pieces, options, workers, folder, call, fit):
                 return _engine.outcome([], failures)
             [meet], key = client.gather(meet), _engine.secret()
             arrays = len(pieces[0]) > 1
-            ranks = each(_rank, [(_engine.Task(name, meet, len(dealt), k, key, part, arrays, options, fit),)
-                                 for k, part in enumerate(saved)])
-            made, failures = _settled(client, ranks, call, _engine.Late())
+            tasks = [_engine.Task(name, meet, len(dealt), k, key, part, arrays, options, fit)
+                     for k, part in enumerate(saved)]
+
+            def again(k, worker):
+                task = tasks[k]._replace(again=True)
+                at_home = worker == dealt[k][0]
+                return one(_rank, worker, (task,)) if at_home else one(_rank_elsewhere, worker, (task, *rows[k]))
+
+            ranks = each(_rank, [(task,) for task in tasks])
+            made, failures = _attended(client, ranks, call, restarts, workers, again)
             return _engine.outcome([] if not made else [made[0].result()], failures)
     finally:
         _clean(client, name, parts, ranks)
@@ -262,27 +285,65 @@ def _columns(pieces):
     return [list(column) for column in zip(*pieces) if column[0] is not None] or [[]]
 
 
-def _settled(client, waiting, call, late=lambda made: False):
-    """Waits until each task has ended, or its worker is gone: the futures with a result, and failures. Those
-    that are `late` then are left out."""
+def _ended(client, waiting, call):
+    """Waits a moment; those tasks that have ended, or whose worker is gone, with their failure or None. They
+    are taken out of `waiting`."""
+    try:
+        distributed.wait(list(waiting), timeout=0.2, return_when="FIRST_COMPLETED")
+    except distributed.TimeoutError:
+        pass
+    call()
+    there, ended = client.has_what(), []
+    for future, worker in list(waiting.items()):
+        if future.status == "finished":
+            ended.append((future, None))
+        elif future.status == "error":
+            ended.append((future, _failure(future.exception(), worker)))
+        elif worker in there and future.status == "pending":
+            continue
+        else:
+            ended.append((future, _engine.Lost("the worker has left the cluster", worker)))
+        del waiting[future]
+    return ended
+
+
+def _settled(client, waiting, call):
+    """Waits until all tasks have ended: the futures with a result, and failures."""
     waiting, made, failures = dict(waiting), [], []
-    while waiting and not late(made):
-        try:
-            distributed.wait(list(waiting), timeout=0.2, return_when="FIRST_COMPLETED")
-        except distributed.TimeoutError:
-            pass
-        call()
-        there = client.has_what()
-        for future, worker in list(waiting.items()):
-            if future.status == "finished":
+    while waiting:
+        for future, failure in _ended(client, waiting, call):
+            if failure is None:
                 made.append(future)
-            elif future.status == "error":
-                failures.append(_failure(future.exception(), worker))
-            elif worker in there and future.status == "pending":
-                continue
             else:
-                failures.append(_engine.Lost("the worker has left the cluster", worker))
-            del waiting[future]
+                failures.append(failure)
+    return made, failures
+
+
+def _attended(client, ranks, call, restarts, workers, again):
+    """The same for ranks, given in their order, until one has a result and the others are late.
+
+    A rank that is lost is started again if it may be: in its worker, or in one that has none of the ranks.
+    ``again(rank, worker)`` is its new future, which is added to `ranks`.
+    """
+    waiting, made, failures, homeless, late = dict(ranks), [], [], [], _engine.Late()
+    rank_of = {future: k for k, future in enumerate(ranks)}
+    while waiting and not late(made) and not (made and restarts.all(rank_of[future] for future in waiting)):
+        for future, failure in _ended(client, waiting, call):
+            if failure is None:
+                made.append(future)
+                continue
+            failures.append(failure)
+            if restarts.may(rank_of[future], failure):
+                homeless.append((rank_of[future], ranks[future]))
+        there = client.has_what() if homeless and waiting and not made else {}
+        for rank, had in list(homeless):
+            free = set(there) & set(workers or there) - set(ranks.values())
+            worker = had if had in there else min(free, default=None)
+            if worker is not None:
+                homeless.remove((rank, had))
+                future = again(rank, worker)
+                waiting[future] = ranks[future] = worker
+                rank_of[future] = rank
     return made, failures
 
 
@@ -331,7 +392,8 @@ class _Distributed:
         self._find_in_all(client, [piece[1] for piece in pieces])
         given = {word: self.options[word] for word in ("checkpoint", "resume") if word in (self.options or {})}
         given.update(copies=self.copies, part_cache=self.part_cache)
-        self.model_ = _train(client, pieces, given, self.workers, self.folder, None, self.max_restarts, self._plain())
+        self.model_ = _train(client, pieces, given, self.workers, self.folder, _Epochs(None, None), self.max_restarts,
+                             self._plain())
         self._check(self.model_)
         return self
 

@@ -9,8 +9,8 @@ TOPIC: str
 
 def train(client: Optional[distributed.Client], data: Any, labels: Any = None, weights: Any = None, *,
           workers: Optional[Sequence[str]] = None, folder: Optional[Path] = None,
-          on_epoch: Optional[Callable[[Epoch], Any]] = None, max_restarts: int = 3, copies: int = 1,
-          part_cache: int = 0, **options: Any) -> Model: ...
+          on_epoch: Optional[Callable[[Epoch], Any]] = None, on_note: Optional[Callable[[str], Any]] = None,
+          max_restarts: int = 3, copies: int = 1, part_cache: int = 0, **options: Any) -> Model: ...
 def predict(model: Model, data: Any, *, outputs: bool = False, **options: Any) -> Any: ...
 
 class _Distributed:

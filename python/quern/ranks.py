@@ -20,13 +20,20 @@ _kept = []
 _parts = weakref.WeakSet()  # tables in parts: they end before the cluster does
 
 
-def _note(_, message):
-    if _cluster and is_writer():
-        print(f"quern: {said(message)}", file=sys.stderr)
+def _print(message):
+    print(f"quern: {message}", file=sys.stderr)
+
+
+def _hears(on_note):
+    def note(_, message):
+        if _cluster and is_writer():
+            on_note(said(message))
+
+    return _abi.qn_note_fn(note)
 
 
 def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, rank_timeout=0, min_ranks=0,
-         transport=None):
+         transport=None, on_note=None):
     """Connects this process with the other ranks, and waits for them.
 
     Parameters
@@ -47,6 +54,9 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
         later. 0: all.
     transport : str, optional
         What carries sums between machines: "sockets", "mpi", or None for the faster one.
+    on_note : callable, optional
+        Called on the rank that writes, with messages such as which rank has died or joined. Without it
+        they are printed on stderr.
 
     Returns
     -------
@@ -61,7 +71,7 @@ def join(meet=None, ranks=0, rank=0, key=None, interface=None, meet_timeout=0, r
     options.interface, options.transport = text(interface), text(transport)
     options.ranks, options.rank, options.min_ranks = ranks, rank, min_ranks
     options.rendezvous_timeout, options.rank_timeout = meet_timeout, rank_timeout
-    options.on_note = _abi.qn_note_fn(_note)
+    options.on_note = _hears(on_note or _print)
     _kept[:] = [options]
     _asked, _process = True, os.getpid()
     _cluster = new("qn_cluster_join", C.byref(options))

@@ -30,7 +30,7 @@ MODEL = "model.safetensors"
 
 
 def train(dataset, *, ranks=None, cpus=1, gpus=0, resources=None, strategy="SPREAD", folder=None, on_epoch=None,
-          max_restarts=3, timeout=300, copies=1, part_cache=0, **options):
+          on_note=None, max_restarts=3, timeout=300, copies=1, part_cache=0, **options):
     """Trains a network on the rows of a data set of Ray, with actors as ranks.
 
     The model has the bytes that `quern.train` makes of ``dataset.to_pandas()``: the rows are in the
@@ -55,9 +55,12 @@ def train(dataset, *, ranks=None, cpus=1, gpus=0, resources=None, strategy="SPRE
         that all nodes reach, others read the rows of an actor whose node is lost.
     on_epoch : callable, optional
         Called in this process with an `Epoch` after each.
+    on_note : callable, optional
+        Called in this process with messages of the ranks, such as which of them died or joined.
     max_restarts : int
-        How often all begin again, with new actors, when one has died whose rows the others do not
-        have. With ``checkpoint="FOLDER"``, which all nodes reach, they continue from there.
+        How often a new actor takes the place of one that has died, while the others go on: they have
+        its rows, and let it in. How often all begin again when they do not have its rows, or rank 0
+        has died with others. With ``checkpoint="FOLDER"``, which all nodes reach, they continue there.
     timeout : float
         Seconds to wait for the resources.
     copies : int
@@ -85,12 +88,12 @@ def train(dataset, *, ranks=None, cpus=1, gpus=0, resources=None, strategy="SPRE
     bundle = {word: amount for word, amount in {"CPU": cpus, "GPU": gpus, **(resources or {})}.items() if amount}
     blocks = _blocks(dataset, count)
     told = ray.util.queue.Queue(actor_options={"num_cpus": 0})
-    epochs = _engine.Epochs(on_epoch)
+    epochs = _engine.Epochs(on_epoch, on_note)
     name = secrets.token_hex(8)
     try:
         for _ in range(1 + max_restarts):
             with _Group(count, bundle, strategy, timeout) as group:
-                result = _once(group, name, blocks, options, folder, told, epochs)
+                result = _once(group, name, blocks, options, folder, told, epochs, _engine.Restarts(max_restarts))
             if result is not None:
                 epochs.end(result.history)
                 return result.load()
@@ -201,15 +204,18 @@ def _predicts(batch, model, outputs, column, gpus):
 class _Worker:
     """An actor, which has one rank."""
 
-    def save(self, folder, blocks):
-        self.part = _engine.save(folder, [table for table in ray.get(blocks)])
+    def save(self, folder, blocks, lost=None):
+        self.part = _engine.save(folder, [table for table in ray.get(blocks)], lost)
         return self.part
 
     def address(self):
         return _engine.address(ray.util.get_node_ip_address())
 
-    def run(self, task, told):
+    def run(self, task, told, blocks=None, folder=None):
+        """The rank. With `blocks` it writes its rows first: the actor that did so is gone."""
         gauges = {}
+        if blocks is not None:
+            self.save(folder, blocks, task.part)
 
         def tell(kind, value):
             if kind == "epoch":
@@ -236,12 +242,20 @@ class _Group:
             needs = ", ".join(f"{amount:g} {word}" for word, amount in bundle.items())
             raise ClusterError(f"the cluster has no room for {count} ranks of {needs} after {timeout:g} seconds", "",
                                "give fewer ranks or cpus")
-        kind = ray.remote(_Worker)
-        more = {word: amount for word, amount in bundle.items() if word not in ("CPU", "GPU")}
-        for k in range(count):
-            place = PlacementGroupSchedulingStrategy(self.group, placement_group_bundle_index=k)
-            self.actors.append(kind.options(num_cpus=bundle.get("CPU", 0), num_gpus=bundle.get("GPU", 0), resources=more,
-                                            scheduling_strategy=place, max_concurrency=2).remote())
+        self.bundle = bundle
+        self.actors = [self._actor(k) for k in range(count)]
+
+    def _actor(self, k):
+        more = {word: amount for word, amount in self.bundle.items() if word not in ("CPU", "GPU")}
+        place = PlacementGroupSchedulingStrategy(self.group, placement_group_bundle_index=k)
+        return ray.remote(_Worker).options(
+            num_cpus=self.bundle.get("CPU", 0), num_gpus=self.bundle.get("GPU", 0), resources=more,
+            scheduling_strategy=place, max_concurrency=2).remote()
+
+    def renew(self, k):
+        """A new actor in the place of one that has died."""
+        self.actors[k] = self._actor(k)
+        return self.actors[k]
 
     def __enter__(self):
         return self
@@ -253,7 +267,7 @@ class _Group:
         ray.util.remove_placement_group(self.group)
 
 
-def _once(group, name, blocks, options, folder, told, epochs):
+def _once(group, name, blocks, options, folder, told, epochs, restarts):
     """The result of one attempt; None: an actor has died, and its rows with it."""
     count = len(group.actors)
     cuts = [round(len(blocks) * k / count) for k in range(count + 1)]
@@ -269,29 +283,39 @@ def _once(group, name, blocks, options, folder, told, epochs):
 
     def call():
         for kind, value in told.get_nowait_batch(told.qsize()):
-            if kind == "epoch":
-                epochs.call(value)
+            epochs.hear(kind, value)
+
+    def again(k, actor_died):
+        task = tasks[k]._replace(again=True)
+        if not actor_died:
+            return group.actors[k].run.remote(task, told)
+        return group.renew(k).run.remote(task, told, shares[k], folder)
 
     results, failures = _settled([actor.run.remote(task, told) for actor, task in zip(group.actors, tasks)], call,
-                                 _engine.Late(), most=1)
+                                 _engine.Late(), most=1, restarts=restarts, again=again)
     return _engine.outcome(results, failures)
 
 
-def _settled(calls, hear=lambda: None, late=lambda results: False, most=None):
+def _settled(calls, hear=lambda: None, late=lambda results: False, most=None, restarts=_engine.Restarts(0), again=None):
     """Waits until each call of an actor has ended: what they return, of `most` of them, and failures. Those
-    that are `late` then are left out."""
-    results, failures, waiting = {}, [], list(calls)
-    while waiting and not late(results):
-        ended, waiting = ray.wait(waiting, timeout=0.2)
+    that are `late` then are left out. ``again(k, actor_died)`` is the call in the place of one that was lost."""
+    results, failures, waiting = {}, [], {one: k for k, one in enumerate(calls)}
+    while waiting and not late(results) and not (results and restarts.all(waiting.values())):
+        ended, _ = ray.wait(list(waiting), timeout=0.2)
         hear()
         for one in ended:
+            k, actor_died = waiting.pop(one), False
             try:
                 if most is None or len(results) < most:
-                    results[calls.index(one)] = ray.get(one)
+                    results[k] = ray.get(one)
+                continue
             except ray.exceptions.RayTaskError as failure:
                 failures.append(failure.cause)
             except ray.exceptions.RayError as failure:
                 failures.append(_engine.Lost(f"an actor has died: {failure}"))
+                actor_died = True
+            if waiting and not results and restarts.may(k, failures[-1]):
+                waiting[again(k, actor_died)] = k
     return [results[k] for k in sorted(results)], failures
 
 

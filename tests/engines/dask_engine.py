@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 
 import dask.array
 import dask.dataframe
@@ -112,6 +113,37 @@ def test_a_worker_that_comes(client, cluster, frame, alone):
 def told(client, word):
     """A number of each event of an epoch."""
     return [event[word] for _, event in client.get_events(quern.dask.TOPIC) if "epoch" in event]
+
+
+def rank_of(worker):
+    """The process of the rank of that worker."""
+    lines = subprocess.run(["ps", "-wwo", "pid,args", "--ppid", str(worker)], capture_output=True, text=True, check=True).stdout
+    return next(int(line.split()[0]) for line in lines.splitlines() if "_rank.main" in line)
+
+
+@pytest.mark.parametrize("what", ["rank", "worker"])
+def test_a_new_worker_is_let_in(client, frame, tmp_path, monkeypatch, what):
+    """The rank of a worker dies, or the worker with it: a new process joins those that go on."""
+    class Enough(Exception):
+        pass
+
+    client.wait_for_workers(2)
+    there = client.run(os.getpid)
+    heard, notes, dealt, deal = [], [], [], quern._engine.contiguous
+    monkeypatch.setattr(quern._engine, "contiguous", lambda *given: dealt.append(deal(*given)) or dealt[-1])
+
+    def follow(epoch):
+        heard.append(epoch.epoch)
+        if len(heard) == 2:
+            victim = there[dealt[0][-1][0]]  # not rank 0
+            os.kill(rank_of(victim) if what == "rank" else victim, signal.SIGKILL)
+        elif "has joined" in "".join(notes):
+            raise Enough
+
+    slow = {**OPTIONS, "model": "dense 256 relu; dense 256 relu; dense 3 softmax", "epochs": 10**5}
+    with pytest.raises(Enough):
+        quern.dask.train(client, parted(frame), folder=tmp_path, on_epoch=follow, on_note=notes.append, **slow)
+    assert heard == list(range(1, len(heard) + 1)) and len(dealt) == 1
 
 
 @pytest.mark.parametrize("what", ["file stays", "file goes", "copied", "all"])

@@ -110,6 +110,29 @@ def test_an_actor_that_dies(dataset, frame, tmp_path, attempts, who):
         assert attempts == [1, 1] and made.report.resumed_from > 0
 
 
+@pytest.mark.parametrize("what", ["rank", "actor"])
+def test_a_new_actor_is_let_in(dataset, tmp_path, attempts, what):
+    """The rank of an actor dies, or the actor with it: a new process joins those that go on."""
+    class Enough(Exception):
+        pass
+
+    heard, killed, notes = [], [], []
+
+    def follow(epoch):
+        heard.append(epoch.epoch)
+        if not killed:
+            killed.extend(actors())
+            os.kill(killed[-1][what == "rank"], signal.SIGKILL)
+        elif "has joined" in "".join(notes):
+            assert actors()[0] == killed[0]
+            raise Enough
+
+    slow = {**OPTIONS, "model": "dense 256 relu; dense 256 relu; dense 3 softmax", "epochs": 10**5}
+    with pytest.raises(Enough):
+        quern.ray.train(dataset, ranks=2, folder=tmp_path, on_epoch=follow, on_note=notes.append, **slow)
+    assert heard == list(range(1, len(heard) + 1)) and attempts == [1]
+
+
 def test_nodes(cluster, dataset, frame, attempts):
     """A node that is added takes a rank. When it dies, the others go on with a copy of its rows."""
     more = {**OPTIONS, "epochs": 12, "ranks": 2, "strategy": "STRICT_SPREAD"}
