@@ -100,7 +100,10 @@ static qn_status find_library(qn_error *err) {
     if (strcmp(wish(), "off") == 0)
         return qn__fail(err, QN_UNSUPPORTED, "QUERN_NCCL is off");
     pthread_once(&once, open_library);
-    return reason[0] ? qn__fail(err, QN_UNSUPPORTED, "%s", reason) : QN_OK;
+    if (!reason[0])
+        return QN_OK;
+    /* Where the user asks for it, its absence is told. */
+    return qn__fail(err, *wish() ? QN_DEVICE : QN_UNSUPPORTED, "%s", reason);
 }
 
 static qn_status fail(qn__gpu_joint *joint, int result, const char *doing, qn_error *err) {
