@@ -158,8 +158,6 @@ static qn_status one_step(qn_train *t, qn_error *err) {
     qn__train_request_save(t, begun);
     qn__cluster_ask_door(t->cluster);
     qn__train_giving_end(t, 0);
-    if (qn__team_save_due(job->team))
-        qn__train_giving_keep(t);
     qn_status status = t->failed = qn__train_job_step(job, err);
     if (status == QN_OK && t->each.take && job->step > at)
         status = tell_step(t, err);
