@@ -75,6 +75,8 @@ qn_status qn__team_save(qn__team *team, qn__state *state, qn_error *err);
  * some seconds of work. Never if the CPU has the newest state. Saves so requested take less than 1
  * % of the time. */
 int qn__team_save_due(const qn__team *team);
+/* 1 if that may be so in some step. */
+int qn__team_may_save(const qn__team *team);
 
 /* One step: all grains of `batch`, their sums over all workers and ranks, the update. Adds losses
  * and correct answers to *tally, those of the last few steps possibly only in later calls. `next`

@@ -36,7 +36,7 @@ qn_status qn__team_load(qn__team *t, const qn__state *state, qn_error *err) {
     return status == QN_DEVICE ? qn__team_no_worker(err) : status;
 }
 
-static int may_lose_worker(const qn__team *t) { return t->history.log_space > 1; }
+int qn__team_may_save(const qn__team *t) { return t->history.log_space > 1; }
 
 static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
     const int kept = state->parameters == t->history.host.state.parameters;
@@ -52,7 +52,7 @@ static qn_status save_once(qn__team *t, qn__state *state, qn_error *err) {
             copy_state(t, &t->history.host.state, state);
         return QN_OK;
     }
-    if (!may_lose_worker(t)) {
+    if (!qn__team_may_save(t)) {
         status = qn__team_save_from(t, state, err);
     } else {
         if (t->history.spare.version != t->history.version)
@@ -92,7 +92,7 @@ static uint64_t safe_version(const qn__team *t) {
 
 int qn__team_save_due(const qn__team *t) {
     const uint64_t safe = safe_version(t);
-    if (t->following.on || !may_lose_worker(t) || safe == t->history.top)
+    if (t->following.on || !qn__team_may_save(t) || safe == t->history.top)
         return 0;
     if (t->history.top - safe + 1 >= t->history.log_space)
         return 1;

@@ -100,7 +100,7 @@ qn_status qn__train_give(qn_train *t, qn_error *err) {
         status = begin(t, 1, err);
     if (status != QN_OK)
         qn__train_giving_end(t, 1);
-    else if (t->job.features || !qn__team_is_the_cpu(t->job.team))
+    else if (t->job.features || qn__team_may_save(t->job.team))
         qn__train_giving_keep(t); /* others are saved to the host's copy at any step */
     return status;
 }
