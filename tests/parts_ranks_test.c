@@ -11,6 +11,7 @@
 #include "cluster/cluster_state.h"
 
 #include "data/prepare/fill.h"
+#include "device/cpu/worker/cpu_table.h"
 #include "data/prepare/scale.h"
 #include <quern/statistics.h>
 #include <unistd.h>
@@ -219,8 +220,12 @@ static qn_status trains_on_halves(hand *h) {
 }
 
 /* `full_batch` 1: between two iterations of lbfgs. The state is used after `later` steps, or at the
- * end of the epoch. */
-static void a_rank_joins(int full_batch, uint64_t later) {
+ * end of the epoch. With `devices` 2 each rank has a device that can be lost, too, and saves the
+ * state in every step. */
+static void a_rank_joins(int full_batch, uint64_t later, int devices) {
+    static const qn__fake_plan plan = {.count = 1};
+    const qn__member members[] = {{.device = &qn__cpu_device}, {.device = &qn__fake_device}};
+    qn__fake_set(&plan);
     qn__team_follow_least = later;
     tiny alone = {.full_batch = full_batch};
     hand hands[2] = {0};
@@ -231,7 +236,11 @@ static void a_rank_joins(int full_batch, uint64_t later) {
     for (int r = 0; r < 2; r++)
         hands[r] = (hand){.work = trains_on_halves,
                           .data = data,
-                          .run = {.full_batch = full_batch, .checkpoints = folder}};
+                          .run = {.full_batch = full_batch,
+                                  .members = devices ? members : NULL,
+                                  .count = (uint32_t)devices,
+                                  .save_every = devices ? 1 : 0,
+                                  .checkpoints = folder}};
     thread_ranks_run(hands, 2);
     for (int r = 0; r < 2; r++) {
         assert_int_equal(hands[r].status, QN_OK);
@@ -244,10 +253,12 @@ static void a_rank_joins(int full_batch, uint64_t later) {
 
 static void test_a_rank_joins(void **state) {
     (void)state;
-    a_rank_joins(0, 0);
-    a_rank_joins(0, 2);
-    a_rank_joins(0, UINT64_MAX);
-    a_rank_joins(1, 0);
+    a_rank_joins(0, 0, 0);
+    a_rank_joins(0, 2, 0);
+    a_rank_joins(0, 2, 2);
+    a_rank_joins(0, UINT64_MAX, 2);
+    a_rank_joins(0, UINT64_MAX, 0);
+    a_rank_joins(1, 0, 0);
 }
 
 int main(void) {
