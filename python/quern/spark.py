@@ -141,11 +141,11 @@ def _contiguous(rows, partitions):
 
 
 def _in_barrier_mode(rows, rank):
-    answers = rows.mapInArrow(rank, "answer binary", barrier=True)
-    answers = answers.repartition(1)  # Spark starts a stage in barrier mode again if it is not the last
     context, since = rows.sparkSession.sparkContext, time.monotonic()
     grows = not re.fullmatch(r"local(\[.*)?", context.master)
-    while True:
+    while True:  # each time anew: Spark keeps the failure of a frame's stage
+        answers = rows.mapInArrow(rank, "answer binary", barrier=True)
+        answers = answers.repartition(1)  # Spark starts a stage in barrier mode again if it is not the last
         try:
             [row] = answers.collect()
             break
@@ -213,6 +213,7 @@ class _Rank:
             options["resume"] = True
         result, failure = None, None
         try:
+            options = {**_devices(context), **options}
             result = _engine.run(_engine.Task(self.name, meet[0][1], len(tasks), rank, self.key, part, False, options))
         except Exception as why:  # of any kind: Spark would try it again
             failure = why
@@ -225,6 +226,14 @@ class _Rank:
         except Exception as why:
             return ("failed", why) if rank == 0 else None
         raise next(why for _, why in told if isinstance(why, _engine.Lost))  # Spark starts the stage again
+
+
+def _devices(context):
+    """The option for the GPUs that Spark assigns to this task, if it does."""
+    assigned = context.resources().get("gpu")
+    if assigned is None:
+        return {}
+    return {"devices": ",".join(["cpu", *(f"cuda:{address}" for address in assigned.addresses)])}
 
 
 def _gathered(context, message):

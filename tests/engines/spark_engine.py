@@ -1,7 +1,10 @@
-"""Spark in one process and with executors: the bytes of one process, and ranks and workers that are killed."""
+"""Spark in one process and with executors: the bytes of one process, what is killed, and an executor that comes."""
 
+import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
+import pyspark  # noqa: E402
 import quern  # noqa: E402
 from pyspark.ml import Pipeline, PipelineModel  # noqa: E402
 from pyspark.ml.evaluation import MulticlassClassificationEvaluator  # noqa: E402
@@ -22,11 +26,14 @@ from quern.spark import Classifier, ClassifierModel, Regressor, RegressorModel  
 
 ITEMS = ["a", "b", "c", "day"]
 HOW = {"epochs": 3, "missing": "mean", "seed": 5}
+# Workers of Spark find the package where this process does.
+PLACE = {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
-def session(master):
+def session(master, more=None):
     made = (SparkSession.builder.master(master).config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
-            .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate())
+            .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.executor.memory", "600m").config("spark.locality.wait", "0").config(map=more or {}).getOrCreate())
     made.sparkContext.setLogLevel("OFF")
     return made
 
@@ -136,7 +143,7 @@ def parents():
 
 
 def ranks():
-    """The processes of ranks below this one, each with its worker."""
+    """The processes of ranks below this one, each with those above it: its task, a daemon, its executor."""
     known, found = parents(), []
     for process in known:
         above = known[process]
@@ -144,14 +151,18 @@ def ranks():
             above = known.get(above, 0)
         try:
             if above == os.getpid() and b"_rank.main" in Path(f"/proc/{process}/cmdline").read_bytes():
-                found.append((process, known[process]))
+                chain = [process]
+                while len(chain) < 4:
+                    chain.append(known[chain[-1]])
+                found.append(chain)
         except OSError:
             pass
     return sorted(found)
 
 
-def killed(folder, victim):
-    """Kills a rank (0) or its worker (1) after the first checkpoint. Returns a thread and what it killed."""
+def killed(folder, victim, before):
+    """Kills a rank (0), its task (1) or its executor (3) after the first checkpoint. Returns a thread and what it
+    killed. `before` is called just before."""
     done, over = [], threading.Event()
 
     def wait():
@@ -159,6 +170,7 @@ def killed(folder, victim):
             if list(folder.glob("checkpoint-*")):
                 now = ranks()
                 if now:
+                    before()
                     os.kill(now[-1][victim], signal.SIGKILL)
                     done.append(now[-1])
                     return
@@ -168,33 +180,92 @@ def killed(folder, victim):
     return thread, over, done
 
 
+class Cluster:
+    """A master of Spark and workers, each with one core and one GPU for one executor. No machine has as many GPUs
+    as the address says, so these trainings name the CPU."""
+
+    HERE = {"spark.executor.resource.gpu.amount": "1", "spark.task.resource.gpu.amount": "1"}
+
+    def __init__(self, folder):
+        self.folder, self.programs = folder, []
+        (folder / "gpu.json").write_text(json.dumps([{"id": {"componentName": "spark.worker", "resourceName": "gpu"}, "addresses": ["77"]}]))
+        self.environment = {**os.environ, **PLACE, "SPARK_WORKER_OPTS": f"-Dspark.worker.resource.gpu.amount=1 "
+                            f"-Dspark.worker.resourcesFile={folder}/gpu.json"}
+        master = self._start("master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        self.address = next(word for line in master.stderr for word in line.split() if word.startswith("spark://"))
+
+    def _start(self, kind, *words):
+        master = kind == "master.Master"  # it logs its address, and then a line now and then
+        made = subprocess.Popen([Path(pyspark.__file__).parent / "bin" / "spark-class", f"org.apache.spark.deploy.{kind}", *words],
+                                stderr=subprocess.PIPE if master else subprocess.DEVNULL, text=True, cwd=self.folder, env=self.environment)
+        self.programs.append(made)
+        return made
+
+    def add(self):
+        """Starts a worker."""
+        self._start("worker.Worker", self.address, "--cores", "1", "--memory", "1g", "--host", "127.0.0.1",
+                    "--webui-port", "0", "--work-dir", str(self.folder / "work"))
+
+    def close(self):
+        for program in self.programs:
+            program.kill()
+            program.wait()
+
+
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(tmp_path_factory):
     if SparkSession.getActiveSession():
         SparkSession.getActiveSession().stop()
-    made = session("local-cluster[2,1,1024]")
+    made = Cluster(tmp_path_factory.mktemp("spark"))
+    made.add()
+    made.session = session(made.address, Cluster.HERE)
     yield made
-    made.stop()
+    made.session.stop()
+    made.close()
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+def test_an_executor_that_comes(cluster, table):
+    """Two tasks need two executors. Spark waits for the one of the worker that is added."""
+    frame = cluster.session.createDataFrame(table).coalesce(2).localCheckpoint()
+    one = alone(frame.toPandas()[[*ITEMS, "sick"]], label="sick", **HOW)
+    cluster.add()
+    made = Classifier(inputCols=ITEMS, labelCol="sick", numWorkers=2, devices="cpu", **HOW).fit(frame)
+    assert made.native.digest == one.digest
+    assert cluster.session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 3  # with the driver
+
+
+def test_gpus_of_tasks(cluster, table):
+    """A rank uses the GPU that Spark assigns to its task."""
+    frame = cluster.session.createDataFrame(table).coalesce(1)
+    with pytest.raises(quern.QuernError, match="cuda:77"):
+        Classifier(inputCols=ITEMS, labelCol="sick", numWorkers=1, **HOW).fit(frame)
+
+
+@pytest.mark.parametrize("victim", ["rank", "copied rank", "task", "executor"])
 def test_killed(cluster, table, tmp_path, victim):
-    """The others go on without a rank, whose rows they read. Without a worker Spark starts the stage again,
-    and it continues from the checkpoint."""
-    frame = cluster.createDataFrame(table).coalesce(2).localCheckpoint()
+    """The others go on without a rank, whose rows they read or have. Without a task or an executor Spark starts
+    the stage again, and it continues from the checkpoint."""
+    goes_on = victim.endswith("rank")
+
+    def lose():
+        for part in tmp_path.glob("quern-part-*") if victim == "copied rank" else ():
+            shutil.rmtree(part)
+
+    cluster.session.sparkContext.setCheckpointDir(str(tmp_path / "rows"))  # executors lose what they hold
+    frame = cluster.session.createDataFrame(table).coalesce(2).checkpoint()
     whole = frame.toPandas()
     for size in (1, 4, 16):
         how = {**HOW, "epochs": 60 * size, "batch": 8}
         folder = tmp_path / str(size)
-        thread, over, done = killed(folder, victim)
+        thread, over, done = killed(folder, ["rank", "task", "", "executor"].index(victim.split()[-1]), lose)
         try:
             made = Classifier(inputCols=ITEMS, labelCol="sick", checkpoint=str(folder), checkpoint_every=20, numWorkers=2,
-                              folder=str(tmp_path), **how).fit(frame)
+                              folder=str(tmp_path), copies=1 + (victim == "copied rank"), devices="cpu", **how).fit(frame)
         finally:
             over.set()
             thread.join()
         if done:
             break
     assert done and made.native.digest == alone(whole[[*ITEMS, "sick"]], label="sick", **how).digest
-    assert (made.report.resumed_from > 0) == (victim == 1)
-    assert not list(tmp_path.glob("quern-part-*")) or victim == 1
+    assert (made.report.resumed_from > 0) == (not goes_on)
+    assert not list(tmp_path.glob("quern-part-*")) or not goes_on
