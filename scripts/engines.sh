@@ -6,7 +6,7 @@
 #
 # Installs tests/engines/*_requirements.txt into .venv-engines, Java for Spark by apt-get, and builds
 # the Python package in build-engines. QUERN_PACKAGE names a folder that holds a built package.
-set -eu
+set -eu -o pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- dask ray spark
 for engine; do
@@ -39,7 +39,13 @@ if [ -z "$package" ]; then
     cmake --build build-engines --target python --parallel >/dev/null
     package=$PWD/build-engines/python
 fi
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+sums="" failed=0
 for engine; do
     PYTHONPATH=$package .venv-engines/bin/python -m pytest -p no:cacheprovider -p no:logging --noconftest -q \
-        "tests/engines/${engine}_engine.py"
+        "tests/engines/${engine}_engine.py" | tee "$said" || failed=1
+    sums="$sums; $engine: $(tail -n 1 "$said")"
 done
+echo "engines: ${sums#; }"
+exit "$failed"
