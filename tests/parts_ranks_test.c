@@ -11,8 +11,8 @@
 #include "cluster/cluster_state.h"
 
 #include "data/prepare/fill.h"
-#include "device/cpu/worker/cpu_table.h"
 #include "data/prepare/scale.h"
+#include "device/cpu/worker/cpu_table.h"
 #include <quern/statistics.h>
 #include <unistd.h>
 

@@ -268,6 +268,7 @@ static qn_status run(qn_train *t, qn_error *err) {
     if (status == QN_OK)
         note_convergence(t);
     status = end_run(t, status, err);
+    qn__train_giving_end(t, 1); /* the ranks have compared their states */
     if (t->clock.first_step <= 0)
         t->clock.first_step = begun;
     atomic_store(&t->stop, 0);
