@@ -54,9 +54,10 @@ static int is_said(const qn_data_options *o, const char *task) {
     return o->task && strcmp(o->task, task) == 0;
 }
 
-static qn_status refuse_texts(const labels *l, qn_error *err) {
+/* Parts with real labels are not in `l`. */
+static qn_status refuse_texts(const qn_parts *parts, const labels *l, qn_error *err) {
     qn__fail(err, QN_INPUT, "%llu labels are texts, and %llu are numbers",
-             (unsigned long long)l->texts, (unsigned long long)l->numbers);
+             (unsigned long long)l->texts, (unsigned long long)(qn__parts_items(parts) - l->texts));
     return qn__remedy(err, QN_INPUT,
                       "correct the texts, or set `data.task` to classify where they are classes");
 }
@@ -98,7 +99,7 @@ static qn_status find_again(const qn_parts *parts, const qn__part_heads *heads, 
     }
     again->any = real && classes;
     again->real = again->any && parts->own && parts->own->labels && parts->own->items > 0;
-    return again->any && l->texts > 0 ? refuse_texts(l, err) : QN_OK;
+    return again->any && l->texts > 0 ? refuse_texts(parts, l, err) : QN_OK;
 }
 
 static int are_numbers(const labels *l, const qn_data_options *o) {
@@ -244,7 +245,7 @@ qn_status qn__parts_labels(qn_parts *parts, const qn__part_heads *heads,
         status = check_folders(parts, heads, &l, err);
     if (status == QN_OK && !again->any && l.texts > 0 && l.texts <= l.numbers &&
         !is_said(&own, "classify"))
-        status = refuse_texts(&l, err);
+        status = refuse_texts(parts, &l, err);
     if (status == QN_OK && !again->any && l.items > 0)
         status = settle(parts, heads, &own, &l, err);
     qn__text_set_release(&l.set);
