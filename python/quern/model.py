@@ -11,7 +11,7 @@ from ._library import call, library, new, owned, said, sized, text
 from ._options import FILE, fill_compute
 from ._known import as_in
 from .data import data_of, shape_of, streamed
-from .errors import UsageError
+from .errors import FileError, UsageError
 
 
 # Names of classes that are whole numbers, as the library writes them: below 2^31, and texts longer.
@@ -385,7 +385,13 @@ class Model:
         data = data_of(data, labels, **self._as_trained(columns))
         own, parts = getattr(data, "own", data), library().qn_data_parts(data._address)
         choice, kept = self._compute(own, compute)
-        found = of_predictions(self._address, own._address, choice, flips, parts)
+        try:
+            found = of_predictions(self._address, own._address, choice, flips, parts)
+        except FileError:
+            if not getattr(data, "_can_be_read_again", False):
+                raise
+            choice, kept = self._compute(data, compute)  # a rank has ended: the others read its rows
+            found = of_predictions(self._address, data._address, choice, flips)
         del kept
         return found
 

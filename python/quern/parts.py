@@ -117,6 +117,7 @@ class Parts(Data):
             parts = new("qn_parts_of_data", cluster, made and made._address, shared)
         self.first = library().qn_parts_first(parts)
         self._made = made  # its values and texts are used where they are
+        self._can_be_read_again = from_files or int(copies) > 1  # where their rank has ended
         try:
             call("qn_parts_copies", parts, int(copies))
         except BaseException:
