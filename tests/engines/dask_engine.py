@@ -151,8 +151,10 @@ def test_a_worker_that_dies(client, cluster, frame, tmp_path, monkeypatch, what)
     """Others read its file, or have a copy of its rows. Otherwise all begin again from the checkpoint, on the
     workers that Dask has started instead."""
     options = {**OPTIONS, "epochs": 12}
-    if what == "copied":
-        options["copies"] = 2
+    if what == "copied":  # each has 8 MiB, which the other one cannot keep beside its own
+        options.update(copies=2, part_cache=4)
+        more = np.random.default_rng(2).normal(size=(len(frame), 1600)).astype(np.float32)
+        frame = frame.join(pandas.DataFrame(more).add_prefix("more_"))
     else:
         options.update(checkpoint=str(tmp_path / "state"), checkpoint_every=1)
     client.wait_for_workers(2)
@@ -171,7 +173,7 @@ def test_a_worker_that_dies(client, cluster, frame, tmp_path, monkeypatch, what)
 
     before = len(told(client, "epoch"))
     made = quern.dask.train(client, parted(frame).persist(), on_epoch=kill, **options)
-    alone = {word: value for word, value in options.items() if word not in ("copies", "checkpoint", "checkpoint_every")}
+    alone = {word: value for word, value in options.items() if word not in ("copies", "part_cache", "checkpoint", "checkpoint_every")}
     assert made.digest == quern.train(frame, progress=False, threads=1, **alone).digest
     assert heard == list(range(1, 13))
     if what == "copied":
