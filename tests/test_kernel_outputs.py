@@ -198,4 +198,4 @@ def test_folder_as_input(run, tmp_path):
     (tmp_path / "d").mkdir()
     text = HEAD + "INDEX(i); INPUT(double, u); OUTPUT(double, v); KERNEL { v = u; }\n"
     done = run(text, "--in", "u=d", "--out", "v=d/v.npy", status=1)
-    assert '"u" is not in a regular file' in done.stderr
+    assert '"u" is a folder' in done.stderr

@@ -143,6 +143,9 @@ def test_refused(quern, run_quern, folder):
     parts = ["--in-parts", "a=a?.npy", *INPUTS[2:]]
     assert "a9.npy" in said(*more, inputs=parts, status=1)
     (folder / "a9.npy").unlink()
+    (folder / "none").mkdir()
+    parts[1] = "a=none"
+    assert '"a" has no file in the folder' in said(*more, inputs=parts, status=1)
     other = {2: ["--in-parts", "u=u3.npy"], 1: ["--in-parts", "u=none.npy"], 0: ["--in-parts", "u=u0.npy"]}
     done = ranks.run(quern, 3, "run", "--kernel", "k.c", *INPUTS[:4], *INPUTS[6:], "--out", "next=no-%r.npy", *more,
                      own=other, cwd=folder, status=1)

@@ -153,11 +153,22 @@ static qn_status settle(qn__user_array *a, int big, qn_error *err) {
     return QN_OK;
 }
 
-static qn_status map(int file, const char *path, const char *name, qn__user_array *out,
-                     qn_error *err) {
+/* In parts a folder is the files in it, so this one has none. */
+static qn_status refuse_folder(const char *path, const char *name, int in_parts, qn_error *err) {
+    if (in_parts)
+        return refuse(path, name, "has no file in the folder", "put NPY files in it", err);
+    return refuse(path, name, "is a folder",
+                  "give a file written by numpy.save, or bind the files of the folder in parts",
+                  err);
+}
+
+static qn_status map(int file, const char *path, const char *name, int in_parts,
+                     qn__user_array *out, qn_error *err) {
     struct stat info;
     if (fstat(file, &info) != 0)
         return qn__fail_errno(err, "look at", path);
+    if (S_ISDIR(info.st_mode))
+        return refuse_folder(path, name, in_parts, err);
     if (!S_ISREG(info.st_mode) || info.st_size <= 0 || (uintmax_t)info.st_size > SIZE_MAX / 2)
         return refuse(path, name, "is not in a regular file, or the file is empty",
                       "give a file written by numpy.save", err);
@@ -181,7 +192,7 @@ qn_status qn__user_array_open(const char *path, const char *name, int in_parts, 
     if (status == QN_OK)
         status = qn__remote_ensure(file, 0, UINT64_MAX, err);
     if (status == QN_OK)
-        status = map(file, path, name, out, err);
+        status = map(file, path, name, in_parts, out, err);
     qn__remote_close(file);
     if (status != QN_OK)
         return status;
