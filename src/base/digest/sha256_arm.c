@@ -4,6 +4,9 @@
 
 #if defined(__aarch64__) && defined(__linux__) && defined(__AARCH64EL__)
 
+#if defined(__clang__) && !defined(__ARM_FEATURE_SHA2)
+#define __ARM_FEATURE_SHA2 1 /* clang 14 declares the intrinsics only where this is defined */
+#endif
 #include <arm_neon.h>
 #include <sys/auxv.h>
 
