@@ -9,7 +9,6 @@ from ._library import assign, call, library, new, owned, said, sized, text
 from ._paths import is_paths, paths_of
 from .errors import InputError, UsageError, spelled
 
-
 _DATE_KINDS = (None, "date", "time", "UTC time")  # the members of qn_date_kind
 
 
@@ -679,8 +678,9 @@ def open(path, labels=None, label=None, unlabelled=False, threads=0, **more):
         For reading; 0: every core.
     **more
         Other members of qn_data_options in <quern/data.h>: the texts ``task``, ``header``
-        ("yes", "no"), ``features``, ``drop``, ``category`` and ``text`` ("age,3-7"), ``text_features``, ``weight``, ``query``,
-        ``dates``, ``date_format``, ``tokens`` (with ``context`` and ``item``), ``resize``, ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
+        ("yes", "no"), ``features``, ``drop``, ``category`` and ``text`` ("age,3-7"), ``text_features``,
+        ``weight``, ``query``, ``dates``, ``date_format``, ``tokens`` (with ``context`` and ``item``), ``resize``,
+        ``masks``, ``ignore`` and ``shape``, ``skip_broken``, ``no_cache``.
 
     Returns
     -------

@@ -361,8 +361,9 @@ class Classifier(ClassifierMixin, _Network):
         Parameters
         ----------
         X : array_like, DataFrame, Arrow table, sparse matrix or Data
-            Items x features. A `Data` has its classes itself; it may be `Parts`. Columns of texts and categories in a DataFrame or an Arrow table
-            become one input for each category; a category that `fit` did not see is none of them.
+            Items x features. A `Data` has its classes itself; it may be `Parts`.
+            Columns of texts and categories in a DataFrame or an Arrow table become one input for each category;
+            a category that `fit` did not see is none of them.
             Of dates the network gets the year, the month, the weekday, the days and perhaps the hour.
             With `tokens`: a list, an array or a column of texts.
         y : array_like

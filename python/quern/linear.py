@@ -106,7 +106,8 @@ class LogisticRegression(Classifier):
             raise InputError("the classifier needs two classes or more, and this has 1 class", "y")
         labels = self._numbers(y)
         weights = self._with_classes(labels, weights)
-        self._train(table, labels, self._layers(), weights, **self._penalties(len(labels) if weights is None else weights.sum()))
+        total = len(labels) if weights is None else weights.sum()
+        self._train(table, labels, self._layers(), weights, **self._penalties(total))
         self._take()
         return self
 

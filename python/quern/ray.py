@@ -385,7 +385,8 @@ class Trainer:
             options["max_restarts"] = run.failure_config.max_failures
         others = {word: data for word, data in self.datasets.items() if word != "train"}
         model = train(self.datasets["train"], **{**options, **others, **self.options})
-        place = os.path.join(os.path.expanduser(run.storage_path or "~/ray_results"), run.name or f"quern-{secrets.token_hex(4)}")
+        place = os.path.join(os.path.expanduser(run.storage_path or "~/ray_results"),
+                             run.name or f"quern-{secrets.token_hex(4)}")
         folder = os.path.join(place, "checkpoint")
         os.makedirs(folder, exist_ok=True)
         model.save(os.path.join(folder, MODEL))

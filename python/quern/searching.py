@@ -228,7 +228,8 @@ class LearningRates:
 
 
 # Options of a training that a range of learning rates decides itself.
-_OF_RANGE = _FILES | {"lr", "schedule", "lr_step", "lr_gamma", "lr_min", "warmup", "stages", "epochs", "patience", "early_stopping", "keep"}
+_OF_RANGE = _FILES | {"lr", "schedule", "lr_step", "lr_gamma", "lr_min", "warmup", "stages", "epochs", "patience",
+                      "early_stopping", "keep"}
 
 
 def lr_range(data=None, labels=None, *, low=1e-6, high=10.0, steps=100, run_dir=None, init_from=None, **options):

@@ -315,8 +315,8 @@ def train(data=None, labels=None, *, test=None, valid=None, init_from=None, outp
         Print a line of progress. Default: in a terminal or a notebook.
     **options
         The options of ``quern train`` with underscores, such as ``model="dense 50 relu; dense 10
-        softmax"`` (or the name of a ready model, or the `pathlib.Path` of a text), ``epochs=20``, ``batch=128``, ``lr=0.05``, ``optimizer="adam"``,
-        ``threads=4``, ``devices="cpu"``, ``checkpoint="folder"``. `quern.options` lists them. And
+        softmax"`` (or the name of a ready model, or the `pathlib.Path` of a text), ``epochs=20``,
+        ``batch=128``, ``lr=0.05``, ``optimizer="adam"``, ``threads=4``, ``devices="cpu"``, ``checkpoint="folder"``. `quern.options` lists them. And
         ``label``, ``features`` and ``drop`` for files and tables with named columns, the other
         options of `open` for files, and ``task`` for all.
 
