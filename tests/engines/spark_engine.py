@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,14 @@ from pyspark.ml.evaluation import MulticlassClassificationEvaluator  # noqa: E40
 from pyspark.ml.feature import VectorAssembler  # noqa: E402
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
+from engine_hosts import Hosts  # noqa: E402
 from quern.spark import Classifier, ClassifierModel, Regressor, RegressorModel  # noqa: E402
 
 ITEMS = ["a", "b", "c", "day"]
 HOW = {"epochs": 3, "missing": "mean", "seed": 5}
 # Workers of Spark find the package where this process does.
 PLACE = {"PYTHONPATH": os.pathsep.join(sys.path)}
+CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 
 def session(master, more=None):
@@ -196,7 +199,7 @@ class Cluster:
 
     def _start(self, kind, *words):
         master = kind == "master.Master"  # it logs its address, and then a line now and then
-        made = subprocess.Popen([Path(pyspark.__file__).parent / "bin" / "spark-class", f"org.apache.spark.deploy.{kind}", *words],
+        made = subprocess.Popen([CLASS, f"org.apache.spark.deploy.{kind}", *words],
                                 stderr=subprocess.PIPE if master else subprocess.DEVNULL, text=True, cwd=self.folder, env=self.environment)
         self.programs.append(made)
         return made
@@ -269,3 +272,44 @@ def test_killed(cluster, table, tmp_path, victim):
     assert done and made.native.digest == alone(whole[[*ITEMS, "sick"]], label="sick", **how).digest
     assert (made.report.resumed_from > 0) == (not goes_on)
     assert not list(tmp_path.glob("quern-part-*")) or not goes_on
+
+
+DRIVER = """
+import pandas, quern
+from pyspark.sql import SparkSession
+from quern.spark import Classifier
+spark = SparkSession.builder.master("spark://10.77.0.1:7077").config(map={{
+    "spark.driver.host": "10.77.0.1", "spark.ui.enabled": "false", "spark.executor.memory": "600m",
+    "spark.network.timeout": "30s", "spark.network.timeoutInterval": "5s", "spark.executor.heartbeatInterval": "2s"}}).getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+frame = spark.createDataFrame(pandas.read_pickle("{rows}")).coalesce(2)
+one = quern.train(frame.toPandas(), progress=False, label="sick", **{how})
+made = Classifier(inputCols={items}, labelCol="sick", numWorkers=2, checkpoint="{state}", checkpoint_every=500, folder="{own}",
+                  **{how}).fit(frame)
+print(made.native.digest == one.digest, made.report.resumed_from > 0, flush=True)
+"""
+
+
+def test_hosts(table, tmp_path):
+    """The power of one of two fails in the middle, and a third one comes."""
+    rows, state = tmp_path / "rows", tmp_path / "state"
+    table[[*ITEMS, "sick"]].to_pickle(rows)
+    with Hosts(3) as net:
+        def start(i, kind, *words):
+            return net.start(i, CLASS, f"org.apache.spark.deploy.{kind}", *words, "--host", net.addresses[i], "--webui-port", "0",
+                             SPARK_LOCAL_IP=net.addresses[i], **PLACE)
+
+        def add(i):
+            start(i, "worker.Worker", "spark://10.77.0.1:7077", "--cores", "1", "--memory", "1g", "--work-dir", str(net.own))
+
+        start(0, "master.Master", "--port", "7077")
+        add(0)
+        add(1)
+        driver = net.start(0, "python", "-c", DRIVER.format(rows=rows, state=state, own=net.own, items=ITEMS,
+                                                            how={**HOW, "epochs": 200, "batch": 8}), SPARK_LOCAL_IP=net.addresses[0])
+        while not list(state.glob("checkpoint-*")):
+            assert driver.poll() is None
+            time.sleep(0.05)
+        net.lose(1)
+        add(2)
+        assert "True True" in driver.stdout.read().splitlines()
