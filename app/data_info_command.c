@@ -355,11 +355,8 @@ static int check_flags(const command *self, info_flags *f, const arguments *give
     if (f->json && options_given(self, given, "show"))
         return message_usage("leave one of them out", "--show does nothing with --json");
     int code = check_drawn(self, f, given);
-    if (code < 0 && f->from.data && f->from.parts)
-        code = message_usage("leave one of them out", "--data-parts takes the place of FILE");
-    if (code < 0 && !f->from.data && !f->from.parts)
-        code = message_usage("name a file; of data that no rank reads whole: --data-parts LIST",
-                             "FILE is missing");
+    if (code < 0)
+        code = sources_check_operand(&f->from);
     if (code < 0)
         code = sources_take_parts(&f->from);
     if (code >= 0)

@@ -116,15 +116,11 @@ static int compute(const stats_flags *f, const stats_wanted *wanted) {
 
 /* FILE or --data-parts. */
 static int check_files(const stats_flags *f) {
-    if (f->from.data && f->from.parts)
-        return message_usage("leave one of them out", "--data-parts takes the place of FILE");
-    if (!f->from.data && !f->from.parts)
-        return message_usage("name a file; of data that no rank reads whole: --data-parts LIST",
-                             "FILE is missing");
-    if (source_is_stream(f->from.parts))
+    const int code = sources_check_operand(&f->from);
+    if (code < 0 && source_is_stream(f->from.parts))
         return message_usage("name files; FILE - is the standard input of a single process",
                              "- is the standard input, which ranks do not share");
-    return -1;
+    return code;
 }
 
 static int check_flags(const stats_flags *f, stats_wanted *wanted) {

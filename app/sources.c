@@ -551,6 +551,15 @@ static int check_password(const char *name, const char *path) {
                          name);
 }
 
+int sources_check_operand(const source_flags *flags) {
+    if (flags->data && flags->parts)
+        return message_usage("leave one of them out", "--data-parts takes the place of FILE");
+    if (!flags->data && !flags->parts)
+        return message_usage("name a file; of data that no rank reads whole: --data-parts LIST",
+                             "FILE is missing");
+    return -1;
+}
+
 int sources_take_parts(source_flags *flags) {
     if (!flags->parts)
         return flags->part_cache == 0 && flags->data_copies == 0

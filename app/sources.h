@@ -83,6 +83,10 @@ typedef struct sources {
 /* 1 when the path is "-", the standard input. */
 int source_is_stream(const char *path);
 
+/* Whether a command has its FILE or --data-parts, and not both. Returns -1, or an exit code after a
+ * message. */
+int sources_check_operand(const source_flags *flags);
+
 /* Makes --data-parts the data, which source_open then opens as one table. Returns -1, or an exit
  * code after a message. */
 int sources_take_parts(source_flags *flags);
