@@ -4,6 +4,9 @@
     python examples/spark_train.py
 """
 
+import os
+import sys
+
 import numpy as np
 import pandas
 from pyspark.ml import Pipeline
@@ -16,6 +19,7 @@ from quern.spark import Classifier
 def main():
     points = np.random.default_rng(1).uniform(-1, 1, (4000, 2))
     rows = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], "inside": ((points**2).sum(1) < 0.6) * 1.0})
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # tasks have the packages of this program
     spark = SparkSession.builder.master("local[2]").getOrCreate()
     frame = spark.createDataFrame(rows)
     steps = [VectorAssembler(inputCols=["x", "y"], outputCol="features"),
