@@ -64,6 +64,9 @@ static void places(void) {
 
 static void test_places(void **state) {
     (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    skip(); /* a sanitizer needs more memory than that */
+#endif
     char folder[] = "/tmp/quern-space-XXXXXX";
     assert_non_null(mkdtemp(folder));
     setenv("QUERN_CACHE", folder, 1);
